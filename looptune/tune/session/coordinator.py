@@ -20,23 +20,24 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from looptune.runtime.outcome import Crashed, NotBuilt, Outcome, Timed, TimedOut
 from looptune.tune.execution.lab import FIRST, NextStep, Order, PreparedVersion, Progress, SweepResult, VersionBuilder
 from looptune.tune.execution.worker_loop import TaskError, TaskResult
 from looptune.tune.incumbent import Incumbent
 from looptune.tune.measure.pruning import CUT, WAITED_US, predicted_outcome
+from looptune.tune.session.asked_version import AskedVersion, mark
 from looptune.tune.session.budget import FINISHING
 from looptune.tune.session.statistics import SweepStatistics
-from looptune.tune.space.space import Configuration
 from looptune.tune.store.store import Row, Store
 
 if TYPE_CHECKING:
     from looptune.tune.execution.executor import TaskReply, Workers
     from looptune.tune.execution.worker import Reply
     from looptune.tune.session.budget import Budget
+    from looptune.tune.space.space import Configuration
     from looptune.tune.strategies.base import Strategy
 
 ASKED_AT_ONCE = 64
@@ -55,36 +56,6 @@ LONG_SOURCE = 600
 """Lines of a source that takes long to compile: Numba compiles about 150 of them a second."""
 PARKED_S = 0.25
 """How often a version that another sweep is running is looked up."""
-
-
-@dataclass(slots=True, eq=False)
-class _Open:
-    """A configuration asked for and not yet told. ``proposed``: by the strategy, which wants to be told.
-
-    ``answer``: what the store or the pool has said of it, None before. ``same_as``: the open one with its key or
-    source, whose cost will be its own. ``previous``: its outcome where what is still to be built fails; ``took_s`` in
-    measuring processes until then; ``reduced_us``: its time at reduced sizes; ``predicted_us``: its predicted time.
-    ``is_repeat``: its measurement is repeated, after it timed out.
-    """
-
-    configuration: Configuration
-    row: Row
-    proposed: bool
-    repeated: bool
-    key: str = field(init=False)
-    answer: Row | PreparedVersion | Outcome | None = None
-    is_settled: bool = False
-    cost_us: float | None = None
-    same_as: _Open | None = None
-    built: Any = None
-    previous: Outcome | None = None
-    took_s: float = 0.0
-    reduced_us: float | None = None
-    predicted_us: float | None = None
-    is_repeat: bool = False
-
-    def __post_init__(self) -> None:
-        self.key = self.row.key
 
 
 class Coordinator:
@@ -121,11 +92,11 @@ class Coordinator:
         self._later = {c.text for c in first} if guesses and cuts else frozenset()
         self._tally = SweepStatistics(strategy.space.versions, tuple(c.text for c in first), budget)
         self._exhausted = False
-        self._opened: deque[_Open] = deque()
-        self._waiting: deque[_Open] = deque()
-        self._in_flight: dict[str, _Open] = {}
-        self._built: deque[_Open] = deque()
-        self._parked: list[_Open] = []
+        self._opened: deque[AskedVersion] = deque()
+        self._waiting: deque[AskedVersion] = deque()
+        self._in_flight: dict[str, AskedVersion] = {}
+        self._built: deque[AskedVersion] = deque()
+        self._parked: list[AskedVersion] = []
         self._look_at = 0.0
         self._measuring: dict[str, float] = {}
         self._best_predicted_us: float | None = None
@@ -258,8 +229,8 @@ class Coordinator:
             return False
         row = Row(self._lab.context, configuration.text, "version" if configuration.lines else "default", self._name)
         key = row.key
-        opened = _Open(configuration, row, proposed, _mark(key) in self._seen)
-        self._seen.add(_mark(key))
+        opened = AskedVersion(configuration, row, proposed, mark(key) in self._seen)
+        self._seen.add(mark(key))
         self._opened.append(opened)
         self._waiting.append(opened)
         if opened.repeated:
@@ -294,7 +265,7 @@ class Coordinator:
                 case outcome:
                     self._record(opened, outcome)
 
-    def _launch(self, opened: _Open, prepared: PreparedVersion) -> None:
+    def _launch(self, opened: AskedVersion, prepared: PreparedVersion) -> None:
         """Compile, unless the same source is in flight, was seen in this sweep, or was measured in another."""
         row = opened.row
         twin = self._in_flight.get(row.emitted)
@@ -325,13 +296,13 @@ class Coordinator:
         for part in prepared.ahead if self._is_shared(opened, prepared.lines) else prepared.ahead[:idle]:
             self._workers.compile(self._number, AHEAD_OF_BUILD, "ahead", part, order=order)
 
-    def _is_shared(self, opened: _Open, lines: int) -> bool:
+    def _is_shared(self, opened: AskedVersion, lines: int) -> bool:
         """Tell whether several processes compile the kernels of a version, though each could have a version.
 
         That is a long one that is predicted to be faster than the best so far and all in flight, in a budget of time.
         """
-        least_us = min(self._best_predicted_us or math.inf, *map(_predicted_us, self._in_flight.values()))
-        return self._budget.seconds is not None and lines > LONG_SOURCE and _predicted_us(opened) <= least_us
+        least_us = min(self._best_predicted_us or math.inf, *(o.expected_us for o in self._in_flight.values()))
+        return self._budget.seconds is not None and lines > LONG_SOURCE and opened.expected_us <= least_us
 
     def _build_order(self, predicted_us: float | None, lines: int) -> Order:
         """Return the place of a build among those that wait: that of its predicted time.
@@ -381,7 +352,7 @@ class Coordinator:
             return False
         return self._tally.left_s() < (1 - shares * FIRST_SHARE) * seconds
 
-    def _next_built(self) -> _Open | None:
+    def _next_built(self) -> AskedVersion | None:
         """Return the version that is measured next, None to wait for one that the others are compared with.
 
         As long as nothing has a time, that is a guess that has not failed: without a time to compare with, a slow
@@ -404,20 +375,20 @@ class Coordinator:
         self._built.remove(opened)
         return opened
 
-    def _next_predicted(self, alone: bool) -> _Open | None:
+    def _next_predicted(self, alone: bool) -> AskedVersion | None:
         """Return the built version with the least predicted time; those that are measured whole precede all but one.
 
         None if it is ``alone`` and takes far longer than one that is still being built, for which there is time.
         """
         whole = [o for o in self._built if not alone and not self._compared(o)]
-        opened = min(whole or self._built, key=_predicted_us)
-        least_us = min(map(_predicted_us, self._in_flight.values()))
-        if alone and _predicted_us(opened) > max(CUT * least_us, WAITED_US) and not self._is_late():
+        opened = min(whole or self._built, key=lambda o: o.expected_us)
+        least_us = min(o.expected_us for o in self._in_flight.values())
+        if alone and opened.expected_us > max(CUT * least_us, WAITED_US) and not self._is_late():
             return None
         self._built.remove(opened)
         return opened
 
-    def _hopeless(self, opened: _Open) -> Outcome | None:
+    def _hopeless(self, opened: AskedVersion) -> Outcome | None:
         """Return the outcome of a version that is not run because of its predicted time, or None."""
         if opened.predicted_us is None or opened.previous is not None or not (self._cuts and self._compared(opened)):
             return None
@@ -433,7 +404,7 @@ class Coordinator:
             if outcome is not None and self._workers.withdraw(self._number, opened):
                 self._record(opened, outcome)
 
-    def _next_guess(self) -> _Open | None:
+    def _next_guess(self) -> AskedVersion | None:
         """Return the guess that is measured first, None without any.
 
         Each runs at reduced sizes as soon as it is built. Then that is the fastest there, once all have run there or
@@ -448,24 +419,24 @@ class Coordinator:
             return built or unknown[0]
         return known
 
-    def _claim(self, opened: _Open) -> Row | None:
+    def _claim(self, opened: AskedVersion) -> Row | None:
         """Return the row that is in the way, None for none; a version of which there is more to measure has its own."""
         if opened.previous is not None:
             return None
         return self._store.claim(opened.row, fresh=self._fresh, whole=self._whole(opened))
 
-    def _whole(self, opened: _Open) -> bool:
+    def _whole(self, opened: AskedVersion) -> bool:
         """Tell whether the version with which all others are compared is measured completely.
 
         This holds also if a better one happens to be ready first.
         """
         return not self._cuts or not self._compared(opened)
 
-    def _compared(self, opened: _Open) -> bool:
+    def _compared(self, opened: AskedVersion) -> bool:
         """Tell whether the version is compared with the best so far."""
         return opened.proposed or opened.configuration.text in self._later | self._guesses
 
-    def _stands(self, opened: _Open, row: Row) -> bool:
+    def _stands(self, opened: AskedVersion, row: Row) -> bool:
         """Whether a finished row says of this one what is to be known."""
         return row.status != "cut_off" or not self._whole(opened)
 
@@ -482,7 +453,7 @@ class Coordinator:
         timed = ((outcome, us) for outcome, us in known if isinstance(outcome, Timed))
         return min(timed, key=lambda found: found[0].median_us, default=(None, None))
 
-    def _take(self, opened: _Open, other: Row) -> None:
+    def _take(self, opened: AskedVersion, other: Row) -> None:
         """Record the outcome of a row that another sweep has finished, of this configuration or of its source."""
         assert other.outcome is not None, "a finished row has an outcome"
         self._tally.resumed += 1
@@ -491,7 +462,7 @@ class Coordinator:
         else:
             self._record(opened, other.outcome)
 
-    def _receive_prepared(self, opened: _Open, reply: Reply) -> None:
+    def _receive_prepared(self, opened: AskedVersion, reply: Reply) -> None:
         match reply:
             case TaskResult(value, seconds):
                 self._tally.judge_s += seconds
@@ -503,7 +474,7 @@ class Coordinator:
             case timed_out:
                 opened.answer = timed_out
 
-    def _receive_built(self, opened: _Open, reply: Reply) -> None:
+    def _receive_built(self, opened: AskedVersion, reply: Reply) -> None:
         match reply:
             case TaskResult(value, seconds):
                 self._tally.compile_s += seconds
@@ -519,7 +490,7 @@ class Coordinator:
             case timed_out:
                 self._record(opened, timed_out)
 
-    def _receive_measured(self, opened: _Open, reply: Reply) -> None:
+    def _receive_measured(self, opened: AskedVersion, reply: Reply) -> None:
         opened.took_s += time.monotonic() - self._measuring.pop(opened.key)
         match reply:
             case TaskResult(NextStep(task, so_far, reduced_us)):
@@ -548,7 +519,7 @@ class Coordinator:
         self._store.finish(opened.key, outcome)
         self._settle_measured(opened, outcome)
 
-    def _record(self, opened: _Open, outcome: Outcome) -> None:
+    def _record(self, opened: AskedVersion, outcome: Outcome) -> None:
         """Record the outcome of a version that is not built, never ran, or has run as far as it can."""
         if opened.previous is not None:
             self._settle_measured(opened, opened.previous)
@@ -556,7 +527,7 @@ class Coordinator:
         self._store.record(opened.row, outcome)
         self._settle(opened, replace(opened.row, status=outcome.status, outcome=outcome))
 
-    def _settle_measured(self, opened: _Open, outcome: Outcome) -> None:
+    def _settle_measured(self, opened: AskedVersion, outcome: Outcome) -> None:
         self._tally.measured(outcome, opened.took_s)
         self._settle(opened, replace(opened.row, status=outcome.status, outcome=outcome))
 
@@ -566,7 +537,7 @@ class Coordinator:
             if opened.previous is not None:
                 self._settle_measured(opened, opened.previous)
 
-    def _settle(self, opened: _Open, row: Row) -> None:
+    def _settle(self, opened: AskedVersion, row: Row) -> None:
         self._in_flight.pop(opened.row.emitted, None)
         opened.is_settled, opened.cost_us = True, row.cost_us
         self._tally.add(row)
@@ -575,7 +546,7 @@ class Coordinator:
             self._withdraw_hopeless()
         self._progress(self._tally.progress(row))
 
-    def _settle_duplicate(self, opened: _Open, cost_us: float | None) -> None:
+    def _settle_duplicate(self, opened: AskedVersion, cost_us: float | None) -> None:
         self._tally.counts["duplicate"] += 1
         opened.is_settled, opened.cost_us = True, cost_us
 
@@ -589,12 +560,4 @@ class Coordinator:
 
     def _admitted(self, key: str) -> bool:
         """Asked for in this sweep, and before the one that is being admitted."""
-        return _mark(key) in self._seen and all(o.key != key for o in self._waiting)
-
-
-def _predicted_us(opened: _Open) -> float:
-    return math.inf if opened.predicted_us is None else opened.predicted_us
-
-
-def _mark(key: str) -> int:
-    return int(key[:15], 16)
+        return mark(key) in self._seen and all(o.key != key for o in self._waiting)
