@@ -33,7 +33,7 @@ from looptune.cli.options import (
 from looptune.core.errors import UsageError
 from looptune.core.escape import utf8
 from looptune.core.process_clock import seconds_running
-from looptune.core.settings import DATABASE, FINALS_S, OBJECTIVES, REPORTS, TIMEOUT_S
+from looptune.core.settings import DATABASE, FINALS_S, OBJECTIVES, REPORTS, SEARCH_COMPILERS, TIMEOUT_S
 
 STOPPED = 130
 PRELOADED = (
@@ -81,6 +81,13 @@ looptune run polybench/gemm.c --directive 'loop k: unroll 4'
     "--budget",
     metavar="N|TIME",
     help="Limit the versions (60) or the time of the run (10m).  [default: no limit on a GPU, 108 on a CPU]",
+)
+@option(
+    "--search-compiler",
+    type=click.Choice(SEARCH_COMPILERS),
+    default=None,
+    help="Compile the versions of a search for an NVIDIA GPU with NVRTC, or as the finalists.  [default: nvrtc; own "
+    "for several targets]",
 )
 @option(
     "--jobs",
@@ -217,9 +224,8 @@ def run(files: tuple[Path, ...], **options: Any) -> int:
     result_table.check_writable(reports)
     _check_together(len(files) * len(sizes), options)
     options["transfer_from"] = studies.best_of_databases(options["transfer_from"])
-    targets = _several(options.pop("target"))
-    if len(targets) > 1 and options["dump"]:
-        raise UsageError("--dump takes only one target")
+    targets = _several(options.pop("target"), options["dump"])
+    options["search_compiler"] = options["search_compiler"] or ("nvrtc" if len(targets) == 1 else "own")
     # Where it is for several kernels, each has a budget of its own.
     started_s = seconds_running() if len(files) * len(sizes) * len(targets) == 1 else 0.0
     requests = [
@@ -525,12 +531,14 @@ def _summarise(
         say(f"\n{table.text()}\n\nmodels: {page}")
 
 
-def _several(text: str) -> list[str]:
-    """Return the targets of ``a,b``. Raises UsageError where one is named twice."""
+def _several(text: str, dump: Sequence[str]) -> list[str]:
+    """Return the targets of ``a,b``. Raises UsageError where one is named twice, or outputs are to be dumped."""
     names = [name.strip() for name in text.split(",")]
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise UsageError(f"--target {text}: {twice[0]} is named twice")
+    if len(names) > 1 and dump:
+        raise UsageError("--dump takes only one target")
     return names
 
 

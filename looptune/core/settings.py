@@ -17,3 +17,8 @@ REPORTS = Path("reports")
 Objective = Literal["time", "energy", "edp"]
 OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
 """What versions may be chosen by: see ``runtime.objective``."""
+
+SearchCompiler = Literal["nvrtc", "own"]
+SEARCH_COMPILERS: tuple[SearchCompiler, ...] = get_args(SearchCompiler)
+"""What compiles the versions of a search for an NVIDIA GPU: NVRTC, or the target's own compiler, as it does finalists.
+"""

@@ -16,7 +16,7 @@ from statistics import median
 from looptune.core.cache_file import replace_text
 from looptune.core.si_units import time_text
 from looptune.report.table import Column, Table, csv_text, plain_columns
-from looptune.runtime.outcome import Timed
+from looptune.runtime.outcome import COMPILER, Timed
 from looptune.tune.results.studies import KernelStudy
 
 ORDER = ("numba-cuda", "cuda-c", "opencl", "numba-cpu")
@@ -97,9 +97,14 @@ def compare_compilers(studies: Sequence[KernelStudy]) -> tuple[Comparison, ...]:
 
 def _comparison(first: KernelStudy, second: KernelStudy) -> Comparison:
     mine, theirs = first.timed(), second.timed()
-    pairs = [Pair(text, mine[text], theirs[text]) for text in mine if text in theirs]
+    pairs = [Pair(text, mine[text], theirs[text]) for text in mine if text in theirs and _is_own(mine[text])]
     pairs.sort(key=lambda p: (min(p.first.median_us, p.second.median_us), p.directives))
     return Comparison(first, first.context.target, second.context.target, tuple(pairs))
+
+
+def _is_own(outcome: Timed) -> bool:
+    """Tell whether a target's own compiler made what was timed: another one may compile the versions of a search."""
+    return COMPILER not in dict(outcome.facts)
 
 
 def grid(comparisons: Sequence[Comparison]) -> Table:

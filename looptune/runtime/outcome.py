@@ -157,6 +157,8 @@ def least_us(outcome: Outcome | None) -> float | None:
     return None
 
 
+COMPILER = "compiler"
+"""The fact that another compiler than the target's own made the kernels that were timed: the target that it is of."""
 Outcome = Timed | CutOff | Illegal | NotBuilt | OverLimit | WrongResult | Crashed | TimedOut
 
 CLASSES: Mapping[str, type[Outcome]] = MappingProxyType(

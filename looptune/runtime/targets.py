@@ -44,7 +44,8 @@ CACHE = cache_folder.choose_folder()[0]
 class Target:
     """A target; it makes its backend and its device in whichever process needs them.
 
-    ``others`` are further devices of the same model, which share the measuring.
+    ``others`` are further devices of the same model, which share the measuring. ``search_backend``: what compiles the
+    versions of a search, on the same device, if another compiler is faster than the target's own; None: its own does.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Target:
     machine: Callable[[], Device]
     specializes_sizes: bool
     others: tuple[Callable[[], Device], ...] = ()
+    search_backend: Callable[[], Backend] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +107,9 @@ def target(
             specializes_sizes=True,
         )
     made = partial(_cuda(name), facts.arch, floats.contract, cache=cache)
+    search = None if name == "cuda-c" else partial(_cuda("cuda-c"), facts.arch, floats.contract, cache=cache)
     first, *others = (partial(_gpu().Gpu, number, warm) for number in numbers)
-    return Target(name, made, strict, first, specializes_sizes=True, others=tuple(others))
+    return Target(name, made, strict, first, specializes_sizes=True, others=tuple(others), search_backend=search)
 
 
 def _cuda(name: str) -> Any:

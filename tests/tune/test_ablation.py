@@ -54,7 +54,7 @@ class Faked(LocalExecutor):
 
     def measured(self, lab: int, lineup: FinalsRequest) -> TaskResult:
         self.lineups.append(lineup)
-        return TaskResult(Times({t: (10.0,) * 40 if t.count("\n") == 3 else (20.0,) * 8 for t in lineup.binaries}))
+        return TaskResult(Times({t: (10.0,) * 40 if t.count("\n") == 3 else (20.0,) * 8 for t in lineup.finalists}))
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_one_line_is_left_out_at_a_time(prepared: PreparedRun, tmp_path: Path) -
         assert (found.ratio, found.verdict) == (2.0, "FAST")
     assert without[LINES[3]].why == "makes the same kernels", "a CPU has no blocks"
     (lineup,) = place.lineups
-    assert (lineup.default, len(lineup.binaries)) == ("\n".join(LINES), 3)
+    assert (lineup.default, len(lineup.finalists)) == ("\n".join(LINES), 3)
 
 
 def test_of_no_directives_nothing_is_asked(prepared: PreparedRun, tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ class Disturbed(Asked):
     def measured(self, lab: int, lineup: FinalsRequest) -> Any:
         self.lineups.append(lineup)
         self.proved.append([])
-        us = {t: tuple(16_000.0 + len(t) + k % 7 / 3 for k in range(30)) for t in lineup.binaries}
+        us = {t: tuple(16_000.0 + len(t) + k % 7 / 3 for k in range(30)) for t in lineup.finalists}
         return TaskResult(Times(us, {}, SAID))
 
 

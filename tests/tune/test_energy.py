@@ -41,7 +41,7 @@ class Counted(Asked):
 
     def measured(self, lab: int, lineup: FinalsRequest) -> Any:
         replied = super().measured(lab, lineup)
-        times = {text: (10.0 + len(text),) * 5 for text in lineup.binaries}
+        times = {text: (10.0 + len(text),) * 5 for text in lineup.finalists}
         energy = {text: USED[text] for text in times} if lineup.energy else {}
         return replace(replied, value=Times(times, energy=energy))
 

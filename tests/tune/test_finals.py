@@ -62,7 +62,7 @@ def test_what_left_early_has_the_rounds_it_had(prepared: PreparedRun, tmp_path: 
 
     class Leaving(Asked):
         def measured(self, lab: int, lineup: FinalsRequest) -> Any:
-            us = {t: tuple(20.0 - len(t) + k % 7 / 3 for k in range(3458 - 1528 * bool(t))) for t in lineup.binaries}
+            us = {t: tuple(20.0 - len(t) + k % 7 / 3 for k in range(3458 - 1528 * bool(t))) for t in lineup.finalists}
             return TaskResult(Times(us))
 
     with Store.open(tmp_path / "db") as store:
@@ -78,7 +78,7 @@ def test_finals_know_what_all_are_compared_with(prepared: PreparedRun, tmp_path:
         finals.run([match(prepared, store, "loop k: unroll 2", "", seed=7)], place, 1)
     (lineup,) = place.lineups
     assert (lineup.by_hand, lineup.seed, lineup.default) == (None, 7, "")
-    assert [*lineup.binaries] == ["loop k: unroll 2", ""]
+    assert [*lineup.finalists] == ["loop k: unroll 2", ""]
 
 
 def test_what_is_proved_wrong_has_not_won(prepared: PreparedRun, tmp_path: Path) -> None:
@@ -210,10 +210,10 @@ def test_a_finalist_is_built_and_proved(prepared: PreparedRun) -> None:
     """What the processes do beside each other: a program that runs, and the whole proof."""
     lab = KernelBuilder(prepared.job, prepared.context)
     work = finals.finals_worker(prepared.job, prepared.context)
-    binary, proof = (work(step, "loop i: unroll 2") for step in ("build", "prove"))
+    finalist, proof = (work(step, "loop i: unroll 2") for step in ("build", "prove"))
     arrays = prepared.job.problem.arrays(prepared.job.codelet, 0)
     want = arrays["y"] + arrays["A"] @ arrays["x"]
-    lab.backend.load(binary.load()).run(arrays, prepared.job.problem.values, None)
+    lab.backend.load(finalist.load().timed).run(arrays, prepared.job.problem.values, None)
     np.testing.assert_allclose(arrays["y"], want, rtol=1e-4)
     assert "proved equivalent to the original loops" in proof.text
     assert proof.wrong == ""

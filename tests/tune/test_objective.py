@@ -67,8 +67,8 @@ class Counted(Asked):
     def measured(self, lab: int, lineup: FinalsRequest) -> Any:
         self.lineups.append(lineup)
         self.proved.append([])
-        energy = {t: e for t, e in self.used.items() if t in lineup.binaries} if lineup.energy else {}
-        return TaskResult(Times({t: rounds(self.us[t]) for t in lineup.binaries}, {}, self.disturbed, energy))
+        energy = {t: e for t, e in self.used.items() if t in lineup.finalists} if lineup.energy else {}
+        return TaskResult(Times({t: rounds(self.us[t]) for t in lineup.finalists}, {}, self.disturbed, energy))
 
 
 @pytest.fixture

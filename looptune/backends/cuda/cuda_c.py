@@ -41,9 +41,9 @@ class CudaC(Backend):
         self.cache = cache
 
     def emit(self, plan: Plan) -> str:
-        return file_text(self._finished(plan))
+        return file_text(self.finish(plan))
 
-    def _finished(self, plan: Plan) -> FinishedPlan:
+    def finish(self, plan: Plan) -> FinishedPlan:
         return finish(plan, Machine(blocks=True, contract=self.contract))
 
     def measuring(self) -> Backend:
@@ -51,7 +51,7 @@ class CudaC(Backend):
 
     def build(self, plan: Plan) -> Binary:
         start = time.perf_counter()
-        finished = self._finished(plan)
+        finished = self.finish(plan)
         check_limits(finished)
         check_capability(finished, self.arch)
         built = {k.name: self._cubin(finished, k) for k in finished.compiled_kernels}
@@ -61,7 +61,7 @@ class CudaC(Backend):
 
     def build_ahead(self, plan: Plan, first: int) -> None:
         if self.cache is not None:
-            finished = self._finished(plan)
+            finished = self.finish(plan)
             check_limits(finished)
             kernels = finished.compiled_kernels
             for kernel in (*kernels[first:], *kernels[:first]):
@@ -69,7 +69,7 @@ class CudaC(Backend):
 
     def ptx(self, plan: Plan) -> str:
         """Return the PTX of every kernel, without a GPU."""
-        finished = self._finished(plan)
+        finished = self.finish(plan)
         return "\n".join(self._ptx(kernel_text(finished, k), k.name) for k in finished.compiled_kernels)
 
     def load(self, binary: Binary) -> CudaProgram:
@@ -77,7 +77,7 @@ class CudaC(Backend):
 
     def finished(self, plan: Plan) -> FinishedPlan:
         """Return the plan after all passes. Raises ResourceError if a kernel needs more than a GPU of any kind has."""
-        made = self._finished(plan)
+        made = self.finish(plan)
         check_limits(made)
         return made
 

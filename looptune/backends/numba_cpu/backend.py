@@ -100,7 +100,7 @@ class NumbaCpu(Backend):
         self.threads = threads
 
     def emit(self, plan: Plan) -> str:
-        finished = self._finished(plan)
+        finished = self.finish(plan)
         writer, host = FunctionWriter(plan), FunctionWriter(plan)
         kernels = [line for k in finished.kernels for line in decorated_kernel(finished, k, writer)]
         decorator = f"@njit({driver_signature(plan, stops=False)!r}, **OPTIONS)"
@@ -132,7 +132,7 @@ class NumbaCpu(Backend):
         ]
         return "\n".join([*top, "", *helpers, *body]) + "\n"
 
-    def _finished(self, plan: Plan) -> FinishedPlan:
+    def finish(self, plan: Plan) -> FinishedPlan:
         return finish(plan, Machine(blocks=False, reorder=self.floats.reorder))
 
     def measuring(self) -> Backend:
@@ -140,7 +140,7 @@ class NumbaCpu(Backend):
 
     def build(self, plan: Plan) -> Binary:
         """Compile the functions into the cache. The caller records Numba's own errors as evidence."""
-        finished = self._finished(plan)
+        finished = self.finish(plan)
         source, start = self.emit(finished), time.perf_counter()
         self._compiled(finished)
         return Binary(self.name, finished, source, {}, (), time.perf_counter() - start)

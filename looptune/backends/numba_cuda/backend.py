@@ -165,7 +165,7 @@ class NumbaCuda(Backend):
         self.cache = cache
 
     def emit(self, plan: Plan) -> str:
-        finished = self._finished(plan)
+        finished = self.finish(plan)
         return self._module(finished, *_texts(finished))
 
     def _module(self, plan: FinishedPlan, opening: str, kernels: Mapping[str, str]) -> str:
@@ -176,7 +176,7 @@ class NumbaCuda(Backend):
         helpers += [_AT_ONCE] if any(k.steps for k in plan.compiled_kernels) else []
         return "\n".join([header(plan, self.name), opening, *kernels.values(), *helpers, *steps]) + "\n"
 
-    def _finished(self, plan: Plan) -> FinishedPlan:
+    def finish(self, plan: Plan) -> FinishedPlan:
         return finish(plan, Machine(blocks=True, contract=self.contract))
 
     def measuring(self) -> Backend:
@@ -184,7 +184,7 @@ class NumbaCuda(Backend):
 
     def build(self, plan: Plan) -> Binary:
         start = time.perf_counter()
-        finished = self._finished(plan)
+        finished = self.finish(plan)
         check_limits(finished)
         check_capability(finished, self.arch)
         opening, texts = _texts(finished)
@@ -196,9 +196,19 @@ class NumbaCuda(Backend):
 
     def build_ahead(self, plan: Plan, first: int) -> None:
         if self.cache is not None:
-            finished = self._finished(plan)
+            finished = self.finish(plan)
             check_limits(finished)
             self._cubins(finished, *_texts(finished), first)
+
+    def is_built(self, plan: Plan) -> bool:
+        finished = self.finish(plan)
+        opening, texts = _texts(finished)
+        name = ident(plan.codelet.name)
+        sources = {k.name: f"{opening}\n{alpha_rename(texts[k.name], name)}" for k in finished.compiled_kernels}
+        return all(
+            cubin.is_made(self.cache, self._cubin_facts(finished, k, sources[k.name]))
+            for k in finished.compiled_kernels
+        )
 
     def _cubins(self, plan: FinishedPlan, opening: str, texts: Mapping[str, str], first: int) -> dict[str, cubin.Code]:
         """Return the code of each kernel; the longest are compiled first, beginning with number ``first`` of them."""
@@ -209,7 +219,7 @@ class NumbaCuda(Backend):
 
     def ptx(self, plan: Plan) -> str:
         """Return the PTX of every kernel, without a GPU."""
-        finished = self._finished(plan)
+        finished = self.finish(plan)
         opening, texts = _texts(finished)
         kernels = finished.compiled_kernels
         return "\n".join(self._ptx(finished, k, f"{opening}\n{texts[k.name]}", k.name) for k in kernels)
@@ -228,9 +238,16 @@ class NumbaCuda(Backend):
     def _cubin(self, plan: Plan, kernel: Kernel, opening: str, text: str) -> cubin.Code:
         """Kernels that do not differ, of one version or several, share them."""
         source, entry = f"{opening}\n{text}", ident(plan.codelet.name)
-        facts = (source, str(argument_types(plan, kernel)), self.arch, repr(toolchain("numba-cuda")))
         make = partial(self._ptx, plan, kernel, source, entry)
-        return cubin.load_or_make(self.cache, facts, lambda: cubin.link(make(), self.arch, max_registers(kernel)))
+        return cubin.load_or_make(
+            self.cache,
+            self._cubin_facts(plan, kernel, source),
+            lambda: cubin.link(make(), self.arch, max_registers(kernel)),
+        )
+
+    def _cubin_facts(self, plan: Plan, kernel: Kernel, source: str) -> tuple[str, ...]:
+        """Return all that the machine code of a kernel depends on."""
+        return source, str(argument_types(plan, kernel)), self.arch, repr(toolchain("numba-cuda"))
 
     def load(self, binary: Binary) -> CudaProgram:
         return CudaProgram(binary)

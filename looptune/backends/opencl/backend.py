@@ -115,9 +115,9 @@ class OpenCl(Backend):
         self.contract = contract
 
     def emit(self, plan: Plan) -> str:
-        return file_text(self._finished(plan))
+        return file_text(self.finish(plan))
 
-    def _finished(self, plan: Plan) -> FinishedPlan:
+    def finish(self, plan: Plan) -> FinishedPlan:
         return finish(plan, machine(self.contract))
 
     def measuring(self) -> Backend:
@@ -125,7 +125,7 @@ class OpenCl(Backend):
 
     def build(self, plan: Plan) -> Binary:
         start = time.perf_counter()
-        finished = self._finished(plan)
+        finished = self.finish(plan)
         self._check(finished)
         try:
             program = _compiled(context(), device(), device_text(finished))

@@ -38,7 +38,8 @@ class BuildStep:
     """One step of the evaluation of a version: what to build and measure.
 
     The step runs at prime sizes (``at_prime_sizes``), at sizes at which loops do not run (``at_edge_sizes``), or else
-    at the user's sizes. ``checked``, ``timed``: results of the steps before.
+    at the user's sizes. ``checked``, ``timed``: results of the steps before. ``finished``: the plan at the user's sizes
+    as the backend takes it, where it is known.
     """
 
     plans: Plans
@@ -46,6 +47,7 @@ class BuildStep:
     at_edge_sizes: bool = False
     checked: PrimeSizeRun | None = None
     timed: Timed | None = None
+    finished: Plan | None = None
 
     def plan(self, odd: Problem | None) -> Plan:
         """Return the plan to build; ``odd`` are the prime sizes, None if the codelet has none."""
@@ -53,7 +55,7 @@ class BuildStep:
         if self.at_edge_sizes and codelet is not None:
             made = lower(codelet, timed.schedule_text, blocks=True)
         elif not self.at_prime_sizes or codelet is None or odd is None:
-            return timed
+            return timed if self.finished is None else self.finished
         else:
             made = lower(specialize(codelet, odd.values), timed.schedule_text, blocks=True)
         return replace(made, wide_indices=timed.wide_indices or needs_wide_indices(timed))

@@ -54,6 +54,7 @@ class KernelBuilder:
     """The versions of a job, as a sweep needs them; see ``execution.lab.VersionBuilder``.
 
     ``predict``: returns the predicted microseconds of a plan; None: nothing is predicted. It can be pickled.
+    ``backend``: the target's own; ``searching``: what compiles the versions of the search, which may be another.
     """
 
     job: Job
@@ -61,10 +62,13 @@ class KernelBuilder:
     predict: Callable[[Plan], float] | None = None
     analysis: Analysis = field(init=False)
     backend: Backend = field(init=False)
+    searching: Backend = field(init=False)
 
     def __post_init__(self) -> None:
         self.analysis = Analysis(self.job.codelet, self.job.reassociate)
         self.backend = self.job.target.backend()
+        search = self.job.target.search_backend
+        self.searching = self.backend if search is None else search()
 
     @property
     def compile_setup(self) -> Setup:
@@ -83,14 +87,15 @@ class KernelBuilder:
     def prepare(self, configuration: Configuration) -> PreparedVersion | Outcome:
         try:
             plans = plans_of(self.job, self.scheduled(configuration).codelet, configuration.text)
-            emitted = self.backend.emit(replace(plans.timed, schedule_text=""))
+            finished = self.searching.finish(plans.timed)
+            emitted = self.searching.emit(replace(finished, schedule_text=""))
         except (DirectiveError, IllegalTransform, ParseError) as error:
             return Illegal(error.message)
         key = hashlib.sha256(emitted.encode()).hexdigest()
         if self.predict is None:
-            return PreparedVersion(key, pickle_value(first_step(self.job, plans)))
+            return PreparedVersion(key, pickle_value(replace(first_step(self.job, plans), finished=finished)))
         predicted, lines = self.predict(plans.timed), emitted.count("\n")
-        step = first_step(self.job, plans, predicted)
+        step = replace(first_step(self.job, plans, predicted), finished=finished)
         task = pickle_value(step)
         return PreparedVersion(key, task, predicted, tuple(_ahead(step, task)), lines)
 
@@ -107,18 +112,19 @@ class KernelBuilder:
     def build_ahead(self, ahead: Ahead) -> None:
         """Compile kernels of a build to come."""
         step = replace(ahead.task.load(), at_prime_sizes=ahead.at_prime_sizes)
-        self.backend.build_ahead(step.plan(self.job.prime_problem), ahead.first)
+        self.searching.build_ahead(step.plan(self.job.prime_problem), ahead.first)
 
     def build(self, step: BuildStep) -> PickledValue | Outcome:
         """Return the binary for the measuring worker, or the resource that exceeds a limit of the device."""
         try:
-            binary = self.backend.build(step.plan(self.job.prime_problem))
+            binary = self.searching.build(step.plan(self.job.prime_problem))
         except ResourceError as error:
             return OverLimit(error.message)
         except (DirectiveError, IllegalTransform) as error:
             return Illegal(error.message)
         over = exceeded(binary.resources)
-        return pickle_value(Built(step, binary)) if over is None else OverLimit(over)
+        done = step if step.at_prime_sizes else replace(step, finished=None)
+        return pickle_value(Built(done, binary)) if over is None else OverLimit(over)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from looptune.tune.measure.finals_energy import ENERGY_S, EnergyMeter
 
 if TYPE_CHECKING:
     from looptune.runtime.device import Run
+    from looptune.tune.measure.finalists import Finalist
     from looptune.tune.measure.measuring_device import MeasuringDevice
 
 PAUSES_S = (0.0, 1.0, 4.0)
@@ -26,14 +27,14 @@ PAUSES_S = (0.0, 1.0, 4.0)
 
 @dataclass(frozen=True, slots=True)
 class FinalsRequest:
-    """The participants of the finals: versions by directive text, as pickled binaries, and the hand-written kernels.
+    """The participants of the finals: versions by directive text, as pickled finalists, and the hand-written kernels.
 
     All are compared with the fastest and with the version ``default``; versions that are surely slower leave early.
     ``energy``: the energy of the others is measured after the rounds. ``energy_decides``: that of all is measured,
     and of those near the least energy, or the least EDP, in several windows.
     """
 
-    binaries: Mapping[str, PickledValue]
+    finalists: Mapping[str, PickledValue]
     by_hand: Path | None
     seed: int
     default: str
@@ -47,13 +48,15 @@ class Times:
     """The microseconds of each round by name, paired by round.
 
     A version that left early has the first rounds only. ``wrong``: why others have no times; ``disturbed``: what
-    disturbed the machine during the rounds, "" for nothing; ``energy``: that of one run, where it was measured.
+    disturbed the machine during the rounds, "" for nothing; ``energy``: that of one run, where it was measured;
+    ``compilers``: the targets that other compilers than the target's own are of, by the versions that they made.
     """
 
     us: Mapping[str, tuple[float, ...]]
     wrong: Mapping[str, str] = field(default_factory=dict)
     disturbed: str = ""
     energy: Mapping[str, Energy] = field(default_factory=dict)
+    compilers: Mapping[str, str] = field(default_factory=dict)
 
 
 class Finals:
@@ -68,18 +71,27 @@ class Finals:
         runs: dict[str, Run] = {}
         wrong: dict[str, str] = {}
         rates: dict[str, int] = {}
-        for text, sealed in lineup.binaries.items():
-            binary = sealed.load()
+        compilers: dict[str, str] = {}
+        for text, sealed in lineup.finalists.items():
+            finalist: Finalist = sealed.load()
+            off = self.device.verify(finalist)
+            if off is not None:
+                wrong[text] = off
+                continue
+            binary = finalist.timed
             rates[text] = binary.plan.matrix_rate
+            if not self.device.is_own(binary):
+                compilers[text] = binary.target
             runs[text] = self.device.run_of(binary)
             samplers[text] = self.device.machine.sampler(runs[text], self.device.pairs())
         if lineup.by_hand is not None:
-            by_hand, wrong = self.by_hand(lineup.by_hand)
+            by_hand, wrong_by_hand = self.by_hand(lineup.by_hand)
+            wrong |= wrong_by_hand
             samplers |= {name: sample for name, (_, sample) in by_hand.items()}
             runs |= {name: run for name, (run, _) in by_hand.items()}
             # looptune does not know what such a kernel, or a library, computes with
             rates |= dict.fromkeys(by_hand, MATRIX_RATE)
-        leaving, limit_s = lineup.binaries.keys() - {lineup.default}, self.device.job.finals_s
+        leaving, limit_s = lineup.finalists.keys() - {lineup.default}, self.device.job.finals_s
         patience_s, fewest = (limit_s, 1) if self.device.job.finals_end else (2 * limit_s, FEWEST)
 
         def rounds() -> dict[str, tuple[float, ...]]:
@@ -96,7 +108,7 @@ class Finals:
         most = max(map(len, times.values()), default=0)
         shown = {name for name, us in times.items() if name not in leaving or len(us) == most}
         medians = {name: summary(us).median_us for name, us in times.items()}
-        return Times(times, wrong, disturbed, self.energy(lineup, runs, medians, shown, rounds_s))
+        return Times(times, wrong, disturbed, self.energy(lineup, runs, medians, shown, rounds_s), compilers)
 
     def energy(
         self,

@@ -17,7 +17,7 @@ from looptune.runtime import peak_rates
 from looptune.runtime.device import Device, Run
 from looptune.runtime.device_compare import Comparison
 from looptune.runtime.energy import EnergyCounter
-from looptune.runtime.outcome import CutOff, Fact, Outcome, OverLimit, Timed, WrongResult
+from looptune.runtime.outcome import COMPILER, CutOff, Fact, Outcome, OverLimit, Timed, WrongResult
 from looptune.runtime.roofline import Roofline
 from looptune.runtime.timing import screen, summary
 from looptune.runtime.tolerance import NOTHING
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from looptune.tune.measure.build_steps import BuildStep, Built
+    from looptune.tune.measure.finalists import Finalist
 
 
 def verification_text(judge: ReferenceComparison, odd: ReferenceComparison | None = None, sizes: str = "") -> str:
@@ -75,6 +76,7 @@ class MeasuringDevice:
     job: Job
     machine: Device = field(init=False)
     backend: Backend = field(init=False)
+    searching: Backend = field(init=False)
     arrays: dict[str, Any] = field(init=False, default_factory=dict)
     originals: dict[str, Any] = field(init=False, default_factory=dict)
     comparison: Comparison = field(init=False)
@@ -88,6 +90,8 @@ class MeasuringDevice:
         job = self.job
         self.ceiling = job.ceiling
         self.machine, self.backend = job.target.machine(), job.target.backend()
+        search = job.target.search_backend
+        self.searching = self.backend if search is None else search()
         self.counter = self.machine.energy_counter() if job.energy else None
         if job.energy and self.counter is None:
             raise TargetError(
@@ -107,6 +111,35 @@ class MeasuringDevice:
         changed = judge.expected.keys() | outputs(job.codelet)
         self.originals = {name: self.machine.place(host[name]) for name in host if name in changed}
 
+    def load(self, binary: Binary) -> Program:
+        """Load a binary of the target's own compiler, or of the search's."""
+        own = self.is_own(binary)
+        return (self.backend if own else self.searching).load(binary)
+
+    def is_own(self, binary: Binary) -> bool:
+        """Tell whether the target's own compiler made a binary, and not another one that compiles for searches."""
+        return self.searching is self.backend or binary.target != self.searching.name
+
+    def verify(self, finalist: Finalist) -> str | None:
+        """Return what is wrong with a finalist that was built anew, at the user's sizes or at others; None if nothing.
+
+        A finalist that was verified in the search, as it is, is not run again.
+        """
+        if self.searching is self.backend or not self.is_own(finalist.timed):
+            return None
+        # Where one plan serves all sizes, one binary does.
+        other = None if self.job.target.specializes_sizes else finalist.timed
+        checks = [(check, finalist.at_edge_sizes or other) for check in self.edge_checks]
+        if self.prime_check is not None:
+            checks.insert(0, (self.prime_check, finalist.at_prime_sizes or other))
+        for check, binary in checks:
+            ran = None if binary is None else check.run(self.load(binary), binary.plan)
+            if ran is not None and ran.wrong is not None:
+                return ran.wrong
+        self.restore()
+        self.machine.time_once(self.run_of(finalist.timed))
+        return self.wrong(finalist.timed.plan)
+
     def measure(self, built: Built, best: Incumbent | None) -> Outcome | NextStep:
         """Run a built step, and return its outcome or the next step.
 
@@ -123,7 +156,7 @@ class MeasuringDevice:
         endless = self.endless(step, against) if checked is None and step.timed is None else None
         if endless is not None:
             return endless
-        program, plan = self.backend.load(built.binary), built.binary.plan
+        program, plan = self.load(built.binary), built.binary.plan
         if step.at_edge_sizes or (step.plans.codelet is None and checked is None):
             wrong = next((w for edge in self.edge_checks if (w := edge.run(program, plan).wrong)), None)
             if wrong is not None:
@@ -231,6 +264,7 @@ class MeasuringDevice:
             return WrongResult(bad)
         own = Incumbent(s.median_us, checked.us, checked.sizes, with_pace(ran, s.median_us))
         facts = (*_facts(binary), *_took(verified - start, time.monotonic() - verified), *own.facts)
+        facts += () if self.is_own(binary) else ((COMPILER, binary.target),)
         return self._verified(Timed(times, s.median_us, s.q1_us, s.q3_us, floats, facts), checked)
 
     def _fetched(self) -> dict[str, np.ndarray]:
@@ -302,7 +336,7 @@ class MeasuringDevice:
         return self.ceiling.violated_by(time_us, matrix_rate=matrix_rate)
 
     def run_of(self, binary: Binary) -> Run:
-        return self.running(self.backend.load(binary))
+        return self.running(self.load(binary))
 
     def running(self, program: Program) -> Run:
         return lambda stream: program.run(self.arrays, self.job.problem.values, stream)

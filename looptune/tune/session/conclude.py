@@ -72,8 +72,8 @@ def finish(
         results.append(_result(p, match, s, found.get(n, Finals()), alone.get(n), took))
     sources: dict[int, Sources] = {}
     for n, won in found.items():
-        if prepared[n].request.sweep:
-            best = results[n].directives
+        best = results[n].directives
+        if prepared[n].request.sweep and best not in won.refused:
             written = won.sources.get(best) or finals.write_winner(matches[n].lab, best)
             sources[n] = Sources(source_functions(prepared[n].unit), written.transformed, written.emitted)
             results[n] = replace(results[n], occupancy=occupancy_of(written.resources, prepared[n].facts.arch))
@@ -151,7 +151,10 @@ def _match(prepared: PreparedRun, lab: KernelBuilder, store: Store, searched: Sw
 
 
 def _finalists(prepared: PreparedRun, searched: SweepResult) -> tuple[str, ...]:
-    return finals.select_finalists(searched.timed, prepared.request.objective, prepared.job.energy_s)
+    job = prepared.job
+    # Each is to be compiled once more, for which a budget of time has little.
+    most = finals.FINALISTS if job.finals_end and job.target.search_backend is not None else finals.MOST
+    return finals.select_finalists(searched.timed, prepared.request.objective, job.energy_s, most)
 
 
 def _result(
@@ -236,7 +239,7 @@ def _entries(
     """Return the lines of the table; ``tried`` is the outcome of the default, which may have no time in the finals."""
     times, stopped_us = found.us, least_us(tried)
     match tried:
-        case Timed(times_us=screened) if default not in found.us and default not in found.wrong:
+        case Timed(times_us=screened) if default not in (*found.us, *found.wrong, *found.refused):
             # It was too slow for the finals of a short budget.
             times, stopped_us = {**times, default: screened}, None
     base = times.get(default)
@@ -244,13 +247,15 @@ def _entries(
 
     def entry(name: str, key: str, how: str) -> Entry:
         if key not in times:
-            missing = _failed(tried) if key == default else "not measured"
+            missing = _failed(found.refused.get(key, tried)) if key == default else "not measured"
             why = f"WRONG: {found.wrong[key]}" if key in found.wrong else missing
             return Entry(name, None, None, why, asserted.get(key, False))
         over = against_base(base, times[key], 0) if base is not None and key != default else None
         if base is None and stopped_us is not None:
             over = at_least(stopped_us, summary(times[key]).median_us)
         over = without_verdict(over) if found.disturbed else over
+        if key in found.compilers:
+            how = f"{how}; timed as {found.compilers[key]}"
         return Entry(name, summary(times[key]), over, how, asserted.get(key, False), found.energy.get(key))
 
     entries = [Entry("sequential", None, None, "not measured")]

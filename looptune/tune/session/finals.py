@@ -26,7 +26,7 @@ from looptune.core.settings import Objective
 from looptune.ir import c_printer
 from looptune.runtime.device import cores
 from looptune.runtime.energy import OVERHEAD_S, SECONDS, Energy, time_of_window, to_facts
-from looptune.runtime.outcome import Timed, WrongResult
+from looptune.runtime.outcome import COMPILER, Crashed, NotBuilt, Outcome, Timed, TimedOut, WrongResult
 from looptune.runtime.roofline import MOST_MATRIX_RATE
 from looptune.runtime.targets import Model
 from looptune.runtime.timing import summary
@@ -35,9 +35,10 @@ from looptune.schedule.directive_lines import parse_lines
 from looptune.tune.execution.executor import compile_all, measure_all
 from looptune.tune.execution.lab import PlainLab
 from looptune.tune.execution.worker import Reply, returned_value
-from looptune.tune.execution.worker_loop import PickledValue, TaskResult, pickle_value
+from looptune.tune.execution.worker_loop import PickledValue, TaskError, TaskResult
 from looptune.tune.measure.build_steps import plans_of
 from looptune.tune.measure.evaluate import KernelBuilder
+from looptune.tune.measure.finalists import build_checks, build_finalist, finalist_steps, finals_backend
 from looptune.tune.measure.finals_energy import LEAST_S
 from looptune.tune.measure.finals_rounds import FinalsRequest, Times
 from looptune.tune.measure.sequential import SequentialTimes, description, sequential_timer
@@ -60,8 +61,8 @@ LIMIT_S = 600.0
 KEPT = 2000
 """Rounds that are kept, and compared: enough for any interval, and rows stay small."""
 
-Step = Literal["build", "prove", "write"]
-"""What a helper does with a version."""
+Step = Literal["build", "checks", "prove", "write"]
+"""What a helper does with a version; "checks": build what it is verified with before "build" needs it."""
 
 _T = TypeVar("_T")
 
@@ -86,7 +87,8 @@ class Finals:
     ``us``: microseconds of each round, by directive text, "hand-written" or "library"; versions that left early have
     the first rounds only. ``wrong``: why others have no times; ``proofs``: those of the winner and of the default, each
     made in a process of its own, ``proofs_s`` seconds in all; ``sources``: those of the winner; ``disturbed``: what
-    disturbed the machine; ``energy``: that of one run, where it was measured.
+    disturbed the machine; ``energy``: that of one run, where it was measured; ``refused``: why a version is not built;
+    ``compilers``: the targets that other compilers than the target's own are of, by the versions that they made.
     """
 
     us: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
@@ -96,6 +98,8 @@ class Finals:
     proofs_s: float = 0.0
     disturbed: str = ""
     energy: Mapping[str, Energy] = field(default_factory=dict)
+    refused: Mapping[str, Outcome] = field(default_factory=dict)
+    compilers: Mapping[str, str] = field(default_factory=dict)
 
 
 def schedule_finalist(lab: KernelBuilder, text: str) -> ScheduleResult:
@@ -103,28 +107,31 @@ def schedule_finalist(lab: KernelBuilder, text: str) -> ScheduleResult:
     return schedule(lab.analysis, parse_lines(text.splitlines(), "configuration"), lab.job.problem.values, sums=True)
 
 
-def build_finalist(lab: KernelBuilder, text: str) -> PickledValue:
-    """Return the built finalist; it was verified at prime sizes when it was screened."""
-    plans = plans_of(replace(lab.job, prime_problem=None), schedule_finalist(lab, text).codelet, text)
-    return pickle_value(lab.backend.build(plans.timed))
-
-
 def write_winner(lab: KernelBuilder, text: str) -> WinnerSources:
     """Return the sources and the resources of the version with the directives ``text``."""
     done = schedule_finalist(lab, text).codelet
-    timed = plans_of(replace(lab.job, prime_problem=None), done, text).timed
+    plans = plans_of(lab.job, done, text)
+    timed = plans.timed
     # It was built for the finals, and what was built is kept.
-    return WinnerSources(c_printer.function(done), lab.backend.emit(timed), lab.backend.build(timed).resources)
+    built = finals_backend(lab, finalist_steps(lab.job, plans)).build(timed)
+    return WinnerSources(c_printer.function(done), lab.backend.emit(timed), built.resources)
 
 
-def finals_worker(job: Job, context: Context) -> Callable[[Step, str], PickledValue | ProofSummary | WinnerSources]:
+Made = PickledValue | Outcome | ProofSummary | WinnerSources | None
+"""What a helper returns of a version, by the step."""
+
+
+def finals_worker(job: Job, context: Context) -> Callable[[Step, str], Made]:
     """Return what a process does that builds finalists of a kernel, and proves and writes its winner."""
     lab = KernelBuilder(job, context)
 
-    def work(step: Step, text: str) -> PickledValue | ProofSummary | WinnerSources:
+    def work(step: Step, text: str) -> Made:
         match step:
             case "build":
-                return build_finalist(lab, text)
+                return build_finalist(lab, schedule_finalist(lab, text).codelet, text)
+            case "checks":
+                build_checks(lab, schedule_finalist(lab, text).codelet, text)
+                return None
             case "prove":
                 return prove_version(job, schedule_finalist(lab, text))
             case "write":
@@ -134,11 +141,11 @@ def finals_worker(job: Job, context: Context) -> Callable[[Step, str], PickledVa
 
 
 def select_finalists(
-    timed: Sequence[Row], objective: Objective = "time", energy_s: float = math.inf
+    timed: Sequence[Row], objective: Objective = "time", energy_s: float = math.inf, most: int = MOST
 ) -> tuple[str, ...]:
     """Return the directives of the fastest few versions; ``timed`` are all, the fastest first.
 
-    ``energy_s``: for so many seconds energies are measured.
+    ``energy_s``: for so many seconds energies are measured; ``most``: so many at most, besides those for their energy.
 
     All versions that are equally fast within the noise of screening are among them. A slower version may need less
     energy, if its power is lower by more than its time is longer: where energy decides, versions from all over the
@@ -146,7 +153,7 @@ def select_finalists(
     """
     medians = [row.median_us for row in timed if row.median_us is not None]
     near = sum(m <= NEAR * medians[0] for m in medians) if medians else 0
-    count = min(MOST, max(FINALISTS, near))
+    count = min(most, max(FINALISTS, near))
     fastest = tuple(row.directives for row in timed[:count])
     return fastest if objective == "time" else (*fastest, *_slower_finalists(timed, count, energy_s))
 
@@ -218,13 +225,17 @@ class KernelFinals:
         needed = {*self.texts} if self.by_hand is None else {*self.texts, "hand-written"}
         if not needed <= named.keys() or len({row.sweep for row in named.values()}) != 1:
             return None
-        times = {name: row.outcome.times_us for name, row in named.items() if isinstance(row.outcome, Timed)}
-        wrong = {name: row.outcome.message for name, row in named.items() if isinstance(row.outcome, WrongResult)}
+        outcomes = {name: row.outcome for name, row in named.items() if row.outcome is not None}
+        times = {name: outcome.times_us for name, outcome in outcomes.items() if isinstance(outcome, Timed)}
+        wrong = {name: outcome.message for name, outcome in outcomes.items() if isinstance(outcome, WrongResult)}
+        refused = {name: outcome for name, outcome in outcomes.items() if name not in times.keys() | wrong.keys()}
+        facts = {name: dict(outcome.facts) for name, outcome in outcomes.items() if isinstance(outcome, Timed)}
+        compilers = {name: str(known[COMPILER]) for name, known in facts.items() if COMPILER in known}
         energy = energies(named)
         missing = self._measures_energy and not energy
         if missing or self._impossible(times) or disturbance(named.values()):
             return None
-        return Finals(times, wrong, energy=energy)
+        return Finals(times, wrong, energy=energy, refused=refused, compilers=compilers)
 
     @property
     def _measures_energy(self) -> bool:
@@ -242,26 +253,31 @@ class KernelFinals:
         build = partial(finals_worker, job, self.lab.context)
         return PlainLab(build, self.lab.measure_setups), PlainLab(build, (partial(sequential_timer, job),))
 
-    def request(self, binaries: Mapping[str, PickledValue]) -> FinalsRequest:
+    def request(self, finalists: Mapping[str, PickledValue]) -> FinalsRequest:
         """Return the task of the process that times the finalists."""
         return FinalsRequest(
-            binaries, self.by_hand, self.seed, self.default, self.screened_us, self._measures_energy,
+            finalists, self.by_hand, self.seed, self.default, self.screened_us, self._measures_energy,
             energy_decides=self.objective != "time",
         )  # fmt: skip
 
-    def store_times(self, found: Times) -> Finals:
-        """Store the times and the wrong results, and return the finals."""
+    def store_times(self, found: Times, refused: Mapping[str, Outcome]) -> Finals:
+        """Store the times, the wrong results, and why others are ``refused``, and return the finals."""
         rounds = max(map(len, found.us.values()), default=0)
         us = {
-            name: outcome_of_rounds(us, rounds, found.disturbed, found.energy.get(name))
+            name: outcome_of_rounds(us, rounds, found.disturbed, found.energy.get(name), found.compilers.get(name, ""))
             for name, us in found.us.items()
         }
         for name, outcome in us.items():
             self._record(name, outcome)
         for name, why in found.wrong.items():
             self._record(name, WrongResult(why))
+        for name, why_not in refused.items():
+            self._record(name, why_not)
         times = {name: outcome.times_us for name, outcome in us.items()}
-        return Finals(times, found.wrong, disturbed=found.disturbed, energy=found.energy)
+        return Finals(
+            times, found.wrong, disturbed=found.disturbed, energy=found.energy, refused=refused,
+            compilers=found.compilers,
+        )  # fmt: skip
 
     def best(self, found: Finals) -> tuple[str, tuple[str, ...]] | None:
         """Return the winner and the versions that are as fast, or None if no version of the finals is right.
@@ -314,7 +330,7 @@ class KernelFinals:
         left = {name: us for name, us in found.us.items() if name != text}
         return replace(found, us=left, wrong={**found.wrong, text: proof.wrong})
 
-    def _record(self, name: str, outcome: Timed | WrongResult) -> None:
+    def _record(self, name: str, outcome: Outcome) -> None:
         self.store.record(self._row(name), outcome)
 
     def sequential(self) -> SequentialTimes | None:
@@ -387,8 +403,8 @@ def run(matches: Sequence[KernelFinals], executor: Executor, jobs: int, timed: S
         for lab in ahead:
             workers.warm(lab, 1)
         found = {number: held for number, match in enumerate(matches) if (held := match.earlier()) is not None}
-        proofs, binaries = _build(matches, [n for n in range(len(matches)) if n not in found], workers)
-        found |= _race(matches, binaries, workers, originals, workers.get_ready(ahead))
+        proofs, finalists = _build(matches, [n for n in range(len(matches)) if n not in found], workers)
+        found |= _race(matches, finalists, workers, originals, workers.get_ready(ahead))
         _conclude(matches, found, proofs, workers)
         finals_s = time.monotonic() - start
         originals.time(workers)
@@ -425,38 +441,57 @@ class _Originals:
 
 _Replies = dict[tuple[int, str, str], Reply]
 """The replies to compiling tasks: a kernel, a step and a version."""
+_Finalists = Mapping[int, Mapping[str, PickledValue | Outcome]]
+"""By kernel and version, what was built of it, or why nothing was."""
 
 
-def _build(
-    matches: Sequence[KernelFinals], new: Sequence[int], workers: Workers
-) -> tuple[_Replies, dict[int, dict[str, PickledValue]]]:
-    """Return the proofs of the versions that will probably win, and by kernel the binaries of its finalists."""
+def _build(matches: Sequence[KernelFinals], new: Sequence[int], workers: Workers) -> tuple[_Replies, _Finalists]:
+    """Return the proofs of the versions that will probably win, and the finalists."""
     likely = [(n, "prove", text) for n in new for text in matches[n].likely_winners]
     builds = [(n, "build", text) for n in new for text in matches[n].texts]
-    replies = dict(zip(likely + builds, compile_all(workers, likely + builds), strict=True))
-    binaries = {n: {t: _returned(replies[n, "build", t], PickledValue) for t in matches[n].texts} for n in new}
-    return {task: replies[task] for task in likely}, binaries
+    anew = [n for n in new if matches[n].lab.job.target.search_backend is not None]
+    checks = [(n, "checks", text) for n in anew for text in matches[n].texts]
+    tasks = likely + builds + checks
+    replies = dict(zip(tasks, compile_all(workers, tasks), strict=True))
+    made = {n: {t: _built(replies[n, "build", t], anew=n in anew) for t in matches[n].texts} for n in new}
+    return {task: replies[task] for task in likely}, made
+
+
+def _built(reply: Reply, *, anew: bool) -> PickledValue | Outcome:
+    """Return a finalist, or why there is none; what was built before, and not ``anew``, is always built again."""
+    match reply:
+        case TaskResult(value) if isinstance(value, Outcome):
+            return value
+        case TaskError(message) if anew:
+            return NotBuilt(message)
+        case Crashed(message) if anew:
+            return Crashed(f"while it compiled: {message}")
+        case TimedOut() if anew:
+            return reply
+    return _returned(reply, PickledValue)
 
 
 def _race(
     matches: Sequence[KernelFinals],
-    binaries: Mapping[int, Mapping[str, PickledValue]],
+    finalists: _Finalists,
     workers: Workers,
     originals: _Originals,
     beside: Sequence[int],
 ) -> dict[int, Finals]:
-    """Return the finals between these binaries, by number of the kernel; each is stored as it ends.
+    """Return the finals between these, by number of the kernel; each is stored as it ends.
 
     A device has nothing else to do meanwhile, and nothing compiles. The labs ``beside`` time original loops.
     """
-    tasks: dict[int, tuple[Any, ...]] = {n: (matches[n].request(own),) for n, own in binaries.items()}
+    built = {n: {t: f for t, f in own.items() if isinstance(f, PickledValue)} for n, own in finalists.items()}
+    refused = {n: {t: f for t, f in own.items() if isinstance(f, Outcome)} for n, own in finalists.items()}
+    tasks: dict[int, tuple[Any, ...]] = {n: (matches[n].request(own),) for n, own in built.items()}
     found: dict[int, Finals] = {}
     failed: list[Reply] = []
     for lab, reply in measure_all(workers, tasks | dict.fromkeys(beside, ())):
         if lab in originals.untimed:
             originals.keep(lab, reply)
         elif isinstance(reply, TaskResult):
-            found[lab] = matches[lab].store_times(_returned(reply, Times))
+            found[lab] = matches[lab].store_times(_returned(reply, Times), refused[lab])
         else:
             failed.append(reply)
     for reply in failed:
@@ -485,15 +520,16 @@ def _returned(reply: Reply, kind: type[_T], what: str = "the finals") -> _T:
 
 
 def outcome_of_rounds(
-    times_us: Sequence[float], rounds: int, disturbed: str = "", energy: Energy | None = None
+    times_us: Sequence[float], rounds: int, disturbed: str = "", energy: Energy | None = None, compiler: str = ""
 ) -> Timed:
     """Return the outcome of a finalist with times ``times_us``, of which at most KEPT are stored.
 
     ``rounds`` is the number of rounds of all that are compared, so that the same rounds are stored of each.
-    ``disturbed``: what disturbed the machine; ``energy``: that of one run, which is stored as well.
+    ``disturbed``: what disturbed the machine; ``energy``: that of one run, which is stored as well; ``compiler``: the
+    target whose compiler made it, "" for its own.
     """
     stride = -(-rounds // KEPT)
     kept = tuple(round(t, 3) for t in times_us[::stride])
     s = summary(kept)
-    facts = ((DISTURBED, disturbed),) if disturbed else ()
+    facts = tuple((name, said) for name, said in ((DISTURBED, disturbed), (COMPILER, compiler)) if said)
     return Timed(kept, s.median_us, s.q1_us, s.q3_us, "in the finals", (*facts, *to_facts(energy)))

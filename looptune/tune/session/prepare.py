@@ -17,7 +17,7 @@ from looptune.core import cache_folder, plugins
 from looptune.core.errors import LooptuneError, UsageError
 from looptune.core.escape import printable, utf8
 from looptune.core.floating_point import Floats, floats_of_options
-from looptune.core.settings import DATABASE, FINALS_S, TIMEOUT_S, Objective
+from looptune.core.settings import DATABASE, FINALS_S, TIMEOUT_S, Objective, SearchCompiler
 from looptune.core.version import lowering, toolchain
 from looptune.frontend import Unit, load
 from looptune.ir import interpreter, operation_count
@@ -98,6 +98,7 @@ class TuningRequest:
     accept_disturbed: bool = False
     energy: bool = False
     objective: Objective = "time"
+    search_compiler: SearchCompiler = "nvrtc"
     seed: int = 0
     fresh: bool = False
     reassociate: bool = True
@@ -221,6 +222,8 @@ def prepare_all(request: TuningRequest, executor: Executor = HERE) -> tuple[Prep
     if request.strategy is not None:
         strategies.named(request.strategy).check()
     models = executor.models(request.target, CACHE, floats=request.floats, warm=not request.flush_cache)
+    if not request.sweep or request.search_compiler == "own":
+        models = tuple(replace(model, target=replace(model.target, search_backend=None)) for model in models)
     target = models[0].target
     given = parse_budget(request.budget) if request.budget is not None else None
     if request.sweep and given is not None and given.seconds is not None and target.specializes_sizes:
@@ -535,7 +538,8 @@ def _context(request: TuningRequest, unit: Unit, job: Job, facts: DeviceInfo) ->
     """Return all that a time depends on besides the directives."""
     return Context(
         kernel=unit.codelet.name, source_hash=source_hash(unit),
-        lowering=lowering(job.target.name), toolchain=canonical_json(toolchain(job.target.name) | plugins.versions()),
+        lowering=lowering(job.target.name),
+        toolchain=canonical_json(toolchain(job.target.name) | _search_toolchain(job) | plugins.versions()),
         capability=facts.arch, device=facts.name,
         target=job.target.name,
         sizes=canonical_json(job.problem.values), dtype=_element_type(unit),
@@ -544,6 +548,14 @@ def _context(request: TuningRequest, unit: Unit, job: Job, facts: DeviceInfo) ->
              **({"warm": True} if not request.flush_cache else {})}
         ),
     )  # fmt: skip
+
+
+def _search_toolchain(job: Job) -> dict[str, str]:
+    """Return what compiles the versions of the search, where that is not the target's own compiler."""
+    if job.target.search_backend is None:
+        return {}
+    other = job.target.search_backend().name
+    return {**toolchain(other), "the search's": other}
 
 
 def _data(job: Job) -> dict[str, str]:

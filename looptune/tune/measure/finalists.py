@@ -1,0 +1,103 @@
+"""A finalist as the target's own compiler makes it, and its verification where another compiled the search's versions.
+
+    the search ─▶ times of what the search's compiler made ─▶ the best few
+                  │
+                  └─▶ each as the target's own compiler makes it: verified at all sizes again ─▶ timed in the finals
+
+NVRTC compiles a kernel in a fraction of the time that Numba takes, and the kernels of both take about the same time
+(docs/targets.md), so that a search with it sees several times as many versions. What a user gets is Numba's; therefore
+the finals are Numba's, and nothing that was verified of the other compiler's code is taken for granted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from looptune.backends.base import Backend, Binary
+from looptune.core.errors import ResourceError
+from looptune.runtime.outcome import Outcome, OverLimit
+from looptune.tune.execution.worker_loop import PickledValue, pickle_value
+from looptune.tune.measure.build_steps import BuildStep, Plans, plans_of
+from looptune.tune.measure.device_limits import exceeded
+
+if TYPE_CHECKING:
+    from looptune.ir.nodes import Codelet
+    from looptune.tune.job import Job
+    from looptune.tune.measure.evaluate import KernelBuilder
+
+LINES_A_SECOND = 150
+"""So many lines of a kernel's source Numba compiles in a second, at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finalist:
+    """A built finalist.
+
+    ``timed``: its binary at the user's sizes; ``at_prime_sizes``, ``at_edge_sizes``: those with which it is verified
+    once more, None where what was verified in the search is the same code, or where a job has no such sizes.
+    """
+
+    timed: Binary
+    at_prime_sizes: Binary | None = None
+    at_edge_sizes: Binary | None = None
+
+
+def build_finalist(lab: KernelBuilder, codelet: Codelet, text: str) -> PickledValue | Outcome:
+    """Return the ``Finalist`` of the version with the directives ``text``, or why there is none.
+
+    The target's own compiler may use more of a resource than a device has, where the search's did not.
+    """
+    steps = finalist_steps(lab.job, plans_of(lab.job, codelet, text))
+    backend = finals_backend(lab, steps)
+    if backend is lab.searching:
+        return pickle_value(Finalist(backend.build(steps["timed"].plans.timed)))
+    try:
+        built = {name: backend.build(step.plan(lab.job.prime_problem)) for name, step in steps.items()}
+    except ResourceError as error:
+        return OverLimit(error.message)
+    over = exceeded(built["timed"].resources)
+    return pickle_value(Finalist(**built)) if over is None else OverLimit(over)
+
+
+def build_checks(lab: KernelBuilder, codelet: Codelet, text: str) -> None:
+    """Put the kernels with which a finalist is verified into the cache, beside the process that builds the finalist."""
+    steps = finalist_steps(lab.job, plans_of(lab.job, codelet, text))
+    if finals_backend(lab, steps) is lab.searching:
+        return
+    for name, step in steps.items():
+        # A version of which they exceed a limit has no finalist.
+        with contextlib.suppress(ResourceError):
+            if name != "timed":
+                lab.backend.build_ahead(step.plan(lab.job.prime_problem), 0)
+
+
+def finals_backend(lab: KernelBuilder, steps: Mapping[str, BuildStep]) -> Backend:
+    """Return what compiles a finalist: the target's own compiler, unless that takes longer than a short budget has.
+
+    Then it is the search's, whose code was timed and verified, and tables say so.
+    """
+    job = lab.job
+    if lab.searching is lab.backend or not job.finals_end:
+        return lab.backend
+    if compile_s(lab.backend.emit(steps["timed"].plans.timed).count("\n")) <= job.finals_s:
+        return lab.backend
+    built = all(lab.backend.is_built(step.plan(job.prime_problem)) for step in steps.values())
+    return lab.backend if built else lab.searching
+
+
+def compile_s(lines: int) -> float:
+    """Return the seconds that Numba takes at most for a source of so many lines."""
+    return lines / LINES_A_SECOND
+
+
+def finalist_steps(job: Job, plans: Plans) -> dict[str, BuildStep]:
+    """Return the steps at which a finalist is built, by the names of ``Finalist``."""
+    steps = {"timed": BuildStep(plans)}
+    if job.target.search_backend is not None and plans.codelet is not None:
+        steps["at_prime_sizes"] = BuildStep(plans, at_prime_sizes=True)
+        if job.edge_problems:
+            steps["at_edge_sizes"] = BuildStep(plans, at_edge_sizes=True)
+    return steps

@@ -1,0 +1,211 @@
+"""A search whose versions another compiler makes: the finalists are the target's own, and verified once more."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from looptune.backends.base import Backend
+from looptune.backends.numba_cpu.backend import NumbaCpu
+from looptune.runtime.device import DeviceInfo
+from looptune.runtime.outcome import COMPILER, NotBuilt, Timed, WrongResult
+from looptune.runtime.targets import Model, target
+from looptune.tune.execution.lab import PreparedVersion
+from looptune.tune.measure.evaluate import KernelBuilder
+from looptune.tune.measure.finalists import Finalist, build_checks, build_finalist
+from looptune.tune.measure.finals_rounds import Finals, FinalsRequest
+from looptune.tune.measure.measuring_device import MeasuringDevice
+from looptune.tune.session import experiment, finals
+from looptune.tune.session.finals import schedule_finalist
+from looptune.tune.session.prepare import PreparedRun, TuningRequest, prepare, prepare_all
+from looptune.tune.space.space import Configuration
+from looptune.tune.store.store import Row, Store
+from tests.helpers.fake_finals import Asked, match
+from tests.helpers.other_compilers import ROWS, OtherCpu, Unable, WrongElsewhere
+
+KERNEL = """
+void f(int n, int m, float A[n][m], float x[m], float y[n]) {
+  for (int i = 0; i < n; i++)
+    for (int k = 0; k < m; k++)
+      y[i] += A[i][k] * x[k];
+}
+"""
+UNROLL = "loop i: unroll 2"
+CUDA = importlib.util.find_spec("numba_cuda") is not None
+
+
+def request(folder: Path, **more: Any) -> TuningRequest:
+    (folder / "f.c").write_text(KERNEL)
+    (folder / "f.pragmas").write_text(f"{UNROLL}\n")
+    return TuningRequest(
+        folder / "f.c", defines={"n": str(ROWS), "m": "24"}, target="numba-cpu", accept_disturbed=True,
+        db=folder / "db.sqlite", finals_s=0.2, jobs=1, space=folder / "f.pragmas", **more,
+    )  # fmt: skip
+
+
+def with_compilers(
+    prepared: PreparedRun, own: type[NumbaCpu] = NumbaCpu, search: type[NumbaCpu] | None = OtherCpu
+) -> PreparedRun:
+    """The same with another compiler of the target, and one of its searches."""
+
+    def made(kind: type[NumbaCpu] | None) -> Callable[[], Backend] | None:
+        return None if kind is None else partial(kind, prepared.job.cache)
+
+    changed = replace(prepared.job.target, backend=made(own), search_backend=made(search))
+    return replace(prepared, job=replace(prepared.job, target=changed), model=replace(prepared.model, target=changed))
+
+
+def lab_of(prepared: PreparedRun) -> KernelBuilder:
+    return KernelBuilder(prepared.job, prepared.context)
+
+
+def finalist(prepared: PreparedRun, text: str = "") -> Finalist:
+    lab = lab_of(prepared)
+    built = build_finalist(lab, schedule_finalist(lab, text).codelet, text)
+    return built.load()  # type: ignore[union-attr, no-any-return]
+
+
+def rows(store: Store, role: str) -> Mapping[str, Row]:
+    return {row.directives: row for row in store.rows(role=role)}
+
+
+def compiler(row: Row) -> object:
+    assert isinstance(row.outcome, Timed), row.outcome
+    return dict(row.outcome.facts).get(COMPILER, "own")
+
+
+@pytest.mark.wide
+def test_a_search_is_compiled_by_one_compiler_and_its_finals_by_another(tmp_path: Path) -> None:
+    prepared = with_compilers(prepare(request(tmp_path, sweep=True)))
+    with Store.open(prepared.request.db) as store:
+        result = experiment.run(prepared, store, lambda _: None)
+        searched, last = {**rows(store, "version"), **rows(store, "default")}, rows(store, "final")
+    assert searched.keys() >= {"", UNROLL}
+    assert {compiler(row) for row in searched.values()} == {"other-cpu"}
+    assert last.keys() >= {"", UNROLL}
+    assert {compiler(row) for row in last.values()} == {"own"}
+    assert result.versions["timed"] == len(searched)
+    assert all("timed as" not in entry.verified for entry in result.entries)
+
+
+@pytest.mark.wide
+def test_a_finalist_that_its_own_compiler_makes_wrong_is_no_winner(tmp_path: Path) -> None:
+    """Its code is right at the sizes timed, and was never run at others."""
+    prepared = with_compilers(prepare(request(tmp_path, sweep=True)), WrongElsewhere)
+    with Store.open(prepared.request.db) as store:
+        result = experiment.run(prepared, store, lambda _: None)
+        last = rows(store, "final")
+    for row in last.values():
+        assert isinstance(row.outcome, WrongResult)
+        assert row.outcome.message.startswith("y[")
+        assert " at n=" in row.outcome.message
+    assert result.versions["timed"] == 0
+    assert result.versions["wrong"] == len(last) >= 2
+    default = next(entry for entry in result.entries if entry.name == "default")
+    assert default.verified.startswith("WRONG: y[")
+
+
+@pytest.mark.wide
+def test_a_finalist_that_its_own_compiler_cannot_make_is_no_winner(tmp_path: Path) -> None:
+    prepared = with_compilers(prepare(request(tmp_path, sweep=True)), Unable)
+    with Store.open(prepared.request.db) as store:
+        result = experiment.run(prepared, store, lambda _: None)
+        last = rows(store, "final")
+        again = experiment.run(prepared, store, lambda _: None)
+    assert {type(row.outcome) for row in last.values()} == {NotBuilt}
+    default = next(entry for entry in result.entries if entry.name == "default")
+    assert default.verified == "not built: RuntimeError: no code can be made of it"
+    assert again.entries == result.entries
+
+
+def test_a_finalist_is_verified_again_only_where_it_is_built_anew(tmp_path: Path) -> None:
+    usual = prepare(request(tmp_path))
+    wrong = with_compilers(usual, WrongElsewhere)
+    assert "y[" in str(MeasuringDevice(wrong.job).verify(finalist(wrong)))
+    known = with_compilers(usual, WrongElsewhere, None)
+    assert MeasuringDevice(known.job).verify(finalist(known)) is None
+    right = with_compilers(usual)
+    assert MeasuringDevice(right.job).verify(finalist(right)) is None
+
+
+def test_what_takes_longer_to_compile_than_a_budget_has_is_raced_as_it_was_searched(tmp_path: Path) -> None:
+    """And the tables say so, today's and those of the stored finals."""
+    prepared = with_compilers(prepare(request(tmp_path)), WrongElsewhere)
+    short = replace(prepared, job=replace(prepared.job, finals_end=True, finals_s=1e-6))
+    made = finalist(short)
+    assert made.timed.target == "other-cpu"
+    build_checks(lab_of(short), schedule_finalist(lab_of(short), "").codelet, "")
+    long = replace(prepared, job=replace(prepared.job, finals_end=True, finals_s=60.0))
+    assert finalist(long).timed.target == "numba-cpu"
+    times = Finals(MeasuringDevice(short.job)).run(
+        FinalsRequest({"": finals.finals_worker(short.job, short.context)("build", "")}, None, 0, "")  # type: ignore[dict-item]
+    )
+    assert times.compilers == {"": "other-cpu"}
+    with Store.open(tmp_path / "other.sqlite") as store:
+        one = match(short, store, "")
+        assert one.store_times(times, {}).compilers == {"": "other-cpu"}
+        found = one.earlier()
+    assert found is not None
+    assert found.compilers == {"": "other-cpu"}
+
+
+def test_the_database_tells_searches_by_their_compilers_apart(tmp_path: Path) -> None:
+    facts = DeviceInfo("NVIDIA H200", "numba-cuda", "sm_90", 132, 2**36, 2**26, "13010")
+    if not CUDA:
+        pytest.skip("needs numba-cuda")
+    model = Model(target("numba-cuda", facts, (0,), tmp_path), facts, (0,))
+
+    class Pretended(Asked):
+        def models(self, *_: Any, **__: Any) -> tuple[Model, ...]:
+            return (model,)
+
+        def start_processes(self, *_: Any) -> None:
+            pass
+
+    kinds = {"nvrtc": True, "own": True, "plain": False}
+    usual = replace(request(tmp_path), target="numba-cuda")
+    asked = {
+        name: replace(usual, sweep=sweep, search_compiler="own" if name == "own" else "nvrtc")
+        for name, sweep in kinds.items()
+    }
+    made = {name: prepare_all(one, Pretended())[0] for name, one in asked.items()}
+    assert {name: one.job.target.search_backend is not None for name, one in made.items()} == {
+        "nvrtc": True, "own": False, "plain": False,
+    }  # fmt: skip
+    assert made["own"].context == made["plain"].context
+    assert made["own"].context.hash != made["nvrtc"].context.hash
+    assert '"the search\'s": "cuda-c"' in made["nvrtc"].context.toolchain
+
+
+@pytest.mark.wide
+@pytest.mark.skipif(not CUDA, reason="needs numba-cuda")
+def test_a_gpus_search_is_compiled_by_nvrtc_and_its_finalists_by_numba(tmp_path: Path) -> None:
+    facts = DeviceInfo("NVIDIA H200", "numba-cuda", "sm_90", 132, 2**36, 2**26, "13010")
+    prepared = prepare(request(tmp_path))
+    job = replace(
+        prepared.job, target=target("numba-cuda", facts, (0,), tmp_path / "cache"), finals_end=True, finals_s=5.0
+    )
+    lab = KernelBuilder(job, prepared.context, lambda _: 5.0)
+    version = lab.prepare(Configuration((UNROLL,)))
+    assert isinstance(version, PreparedVersion)
+    built = lab.build(version.task.load())
+    assert built.load().binary.target == "cuda-c"  # type: ignore[union-attr]
+    codelet, cache = schedule_finalist(lab, UNROLL).codelet, tmp_path / "cache"
+    build_checks(lab, codelet, UNROLL)
+    searched = len([*cache.glob("kernel-*.cubin")])
+    made = build_finalist(lab, codelet, UNROLL).load()  # type: ignore[union-attr]
+    assert {b.target for b in (made.timed, made.at_prime_sizes, made.at_edge_sizes)} == {"numba-cuda"}
+    assert len([*cache.glob("kernel-*.cubin")]) == searched + 1, "what it is verified with was built before"
+    assert lab.backend.is_built(made.timed.plan)
+    hasty = replace(job, finals_s=1e-6)
+    again = build_finalist(KernelBuilder(hasty, prepared.context), codelet, UNROLL).load()  # type: ignore[union-attr]
+    assert again.timed.target == "numba-cuda", "what was built takes no time"
+    fresh = replace(hasty, target=target("numba-cuda", facts, (0,), tmp_path / "new"))
+    other = KernelBuilder(fresh, prepared.context)
+    assert build_finalist(other, codelet, UNROLL).load().timed.target == "cuda-c"  # type: ignore[union-attr]
