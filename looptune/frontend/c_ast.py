@@ -407,7 +407,11 @@ _NODES = (Syntax, Pointer, ArrayOf, TypeOf)
 @cache
 def _parts(kind: Any) -> tuple[str, ...]:
     """Return the fields of a class that can hold nodes."""
-    return tuple(part.name for part in fields(kind) if part.name not in ("span", "text", "op", "macro", "c"))
+    return tuple(
+        part.name
+        for part in fields(kind)
+        if part.name not in ("span", "text", "op", "macro", "c") and part.type not in ("str", "bool", "int")
+    )
 
 
 def children(node: Any) -> Iterator[Any]:
@@ -426,7 +430,16 @@ def walk(node: Any) -> Iterator[Any]:
     while waiting:
         node = waiting.pop()
         yield node
-        waiting.extend(reversed(tuple(children(node))))
+        # as children(node), without a generator: analyses spend much of their time here
+        below: list[Any] = []
+        for part in _parts(node.__class__):
+            value = getattr(node, part)
+            if isinstance(value, tuple):
+                below += [item for item in value if isinstance(item, _NODES)]
+            elif isinstance(value, _NODES):
+                below.append(value)
+        below.reverse()
+        waiting += below
 
 
 def map_children(rule: Callable[[Any], Any], node: Any) -> Any:

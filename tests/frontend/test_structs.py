@@ -10,7 +10,8 @@ import pytest
 
 import looptune
 from looptune.deploy.source_to_source import transform
-from looptune.frontend import load
+from looptune.frontend import c_ast, load
+from looptune.frontend.normalize import complex_numbers, struct_layout
 from looptune.frontend.survey import survey
 from looptune.ir.c_printer import declaration
 from looptune.ir.nodes import Array
@@ -135,3 +136,28 @@ struct vector *find(long pc, struct table *t) {
 }
 """)
     assert len(survey(path).nests) == 1
+
+
+def test_the_layout_of_a_struct_is_computed_once() -> None:
+    """Structs that hold others twice, and structs that lead to others twice, have very many paths."""
+    held: c_ast.Type = c_ast.Basic("int32")
+    led: c_ast.Type = c_ast.Basic("int8")
+    for k in range(60):
+        held = c_ast.Struct(f"h{k}", (("a", held), ("b", held)))
+        led = c_ast.Struct(f"l{k}", (("a", c_ast.Pointer(led)), ("n", c_ast.Basic("int8")), ("b", c_ast.Pointer(led))))
+    assert struct_layout.size_of(held) == 4 * 2**60
+    assert struct_layout.alignment(held) == 4
+    assert struct_layout.size_of(led) == 24
+    assert isinstance(led, c_ast.Struct)
+    assert struct_layout.field_of(led, "b") == (led.fields[2][1], 16)
+    assert not complex_numbers.mentions_complex(c_ast.Name("x"), {"x": c_ast.Pointer(led), "y": held})
+
+
+def test_structs_of_one_tag_have_layouts_of_their_own() -> None:
+    """Those of different files may have the same tag; of a field after one of unknown size the place is unknown."""
+    first = c_ast.Struct("s", (("n", c_ast.Basic("int8")), ("x", c_ast.Basic("float64"))))
+    again = c_ast.Struct("s", (("n", c_ast.UnsupportedType("u")), ("x", c_ast.Basic("float64")), ("z", first)))
+    assert [struct_layout.size_of(s) for s in (first, again)] == [16, None]
+    assert struct_layout.alignment(again) is None
+    assert struct_layout.field_of(again, "x") == (c_ast.Basic("float64"), -1)
+    assert struct_layout.field_of(again, "y") is None

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from looptune.core.errors import ParseError, UnsupportedError
@@ -20,7 +21,7 @@ from looptune.frontend.c_types import complex_type, is_complex_type
 from looptune.frontend.name_resolution import root_variable
 from looptune.frontend.normalize import complex_arithmetic
 from looptune.frontend.normalize.complex_arithmetic import Arithmetic, Part, Parts
-from looptune.frontend.normalize.struct_layout import leaf_type, lvalue_type
+from looptune.frontend.normalize.struct_layout import StructById, leaf_type, lvalue_type
 from looptune.frontend.normalize.structured_jumps import leave_loop_body
 from looptune.frontend.symbol_table import refuse
 
@@ -50,12 +51,13 @@ def _is_mention(node: Any, types: Mapping[str, c_ast.Type]) -> bool:
 
 
 def _leads_to_complex(kind: c_ast.Type | None) -> bool:
-    match kind:
-        case c_ast.Pointer() | c_ast.ArrayOf():
-            return _leads_to_complex(leaf_type(kind))
-        case c_ast.Struct(_, fields):
-            return is_complex_type(kind) or any(_leads_to_complex(inner) for _, inner in fields)
-    return False
+    leaf = None if kind is None else leaf_type(kind)
+    return isinstance(leaf, c_ast.Struct) and _has_complex(StructById(leaf))
+
+
+@lru_cache(maxsize=4096)
+def _has_complex(struct: StructById) -> bool:
+    return is_complex_type(struct.kind) or any(_leads_to_complex(inner) for _, inner in struct.kind.fields)
 
 
 def separate_parts(items: Items, types: Mapping[str, c_ast.Type], functions: frozenset[str]) -> Items:

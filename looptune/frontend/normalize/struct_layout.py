@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 from looptune.frontend import c_ast
 from looptune.ir.simplify import evaluate
@@ -11,6 +14,19 @@ BYTES = {"bool": 1, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "float16": 2
          "int32": 4, "uint32": 4, "float32": 4,
          "int64": 8, "uint64": 8, "float64": 8}  # fmt: skip
 POINTER_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StructById:
+    """A struct as the key of a cache: equal to itself only, since structs of different files may have one tag."""
+
+    kind: c_ast.Struct
+
+    def __hash__(self) -> int:
+        return id(self.kind)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, StructById) and self.kind is other.kind
 
 
 class NoField(Exception):
@@ -86,15 +102,8 @@ def size_of(kind: c_ast.Type) -> int | None:
         case c_ast.ArrayOf(of, extent):
             size, count = size_of(of), None if extent is None else constant_value(extent)
             return None if size is None or count is None else count * size
-        case c_ast.Struct(_, fields):
-            end = 0
-            for _, inner in fields:
-                size, align = size_of(inner), alignment(inner)
-                if size is None or align is None:
-                    return None
-                end = -(-end // align) * align + size
-            align = alignment(kind)
-            return None if align is None else -(-end // align) * align
+        case c_ast.Struct():
+            return _layout(StructById(kind)).size
     return None
 
 
@@ -115,25 +124,38 @@ def alignment(kind: c_ast.Type) -> int | None:
     match kind:
         case c_ast.ArrayOf(of, _):
             return alignment(of)
-        case c_ast.Struct(_, fields):
-            found = [alignment(inner) for _, inner in fields]
-            return None if None in found or not found else max(a for a in found if a is not None)
+        case c_ast.Struct():
+            return _layout(StructById(kind)).alignment
     return size_of(kind)
 
 
 def field_of(kind: c_ast.Struct, name: str) -> tuple[c_ast.Type, int] | None:
     """Return the type of a field and the bytes before it, None where there is none of this name."""
-    at = 0
-    known = True
-    for own, inner in kind.fields:
-        size, align = size_of(inner), alignment(inner)
-        if known and align is not None:
-            at = -(-at // align) * align
-        if own == name:
-            return inner, at if known and align is not None else -1
-        known = known and size is not None
-        at += size if size is not None else 0
-    return None
+    return _layout(StructById(kind)).fields.get(name)
+
+
+class _Layout(NamedTuple):
+    """The size and alignment of a struct, and of each field the type and the bytes before it, -1 if not known."""
+
+    size: int | None
+    alignment: int | None
+    fields: Mapping[str, tuple[c_ast.Type, int]]
+
+
+@lru_cache(maxsize=4096)
+def _layout(struct: StructById) -> _Layout:
+    fields: dict[str, tuple[c_ast.Type, int]] = {}
+    aligned: list[int | None] = []
+    end: int | None = 0
+    for name, kind in struct.kind.fields:
+        size, align = size_of(kind), alignment(kind)
+        aligned.append(align)
+        begin = None if end is None or align is None else -(-end // align) * align
+        fields.setdefault(name, (kind, -1 if begin is None else begin))
+        end = None if begin is None or size is None else begin + size
+    known = [a for a in aligned if a is not None]
+    whole = max(known) if known and len(known) == len(aligned) else None
+    return _Layout(None if end is None or whole is None else -(-end // whole) * whole, whole, fields)
 
 
 def lvalue_type(e: c_ast.Expr, types: Mapping[str, c_ast.Type]) -> c_ast.Type | None:
@@ -142,20 +164,10 @@ def lvalue_type(e: c_ast.Expr, types: Mapping[str, c_ast.Type]) -> c_ast.Type | 
     ``types`` may have structs under ``struct TAG``, for pointers to structs whose fields are listed elsewhere.
     """
     match e:
+        case c_ast.Number() | c_ast.Call() | c_ast.Assignment():
+            return None
         case c_ast.Name(name):
             return types.get(name)
-        case c_ast.Index(inner, _) | c_ast.Unary("*", inner):
-            found = _led_to(lvalue_type(inner, types))
-            return types.get(found.what, found) if isinstance(found, c_ast.UnsupportedType) else found
-        case c_ast.Unary("&", inner):
-            found = lvalue_type(inner, types)
-            return None if found is None else c_ast.Pointer(found)
-        case c_ast.Binary("+" | "-", lhs, rhs):
-            return next((k for k in (lvalue_type(lhs, types), lvalue_type(rhs, types)) if _led_to(k) is not None), None)
-        case c_ast.Cast(to, _):
-            return to
-        case c_ast.Ternary(_, then, other):
-            return next((k for k in (lvalue_type(then, types), lvalue_type(other, types)) if k is not None), None)
         case c_ast.Field(inner, name, arrow):
             of = lvalue_type(inner, types)
             of = _led_to(of) if arrow else of
@@ -164,6 +176,21 @@ def lvalue_type(e: c_ast.Expr, types: Mapping[str, c_ast.Type]) -> c_ast.Type | 
                 return dict(of.fields).get(name)
             member = field_of(of, name) if isinstance(of, c_ast.Struct) else None
             return None if member is None else member[0]
+        case c_ast.Index(inner, _) | c_ast.Unary("*", inner):
+            found = _led_to(lvalue_type(inner, types))
+            return types.get(found.what, found) if isinstance(found, c_ast.UnsupportedType) else found
+        case c_ast.Unary("&", inner):
+            found = lvalue_type(inner, types)
+            return None if found is None else c_ast.Pointer(found)
+        case c_ast.Binary("+" | "-", lhs, rhs):
+            found = lvalue_type(lhs, types)
+            found = found if _led_to(found) is not None else lvalue_type(rhs, types)
+            return found if _led_to(found) is not None else None
+        case c_ast.Cast(to, _):
+            return to
+        case c_ast.Ternary(_, then, other):
+            found = lvalue_type(then, types)
+            return lvalue_type(other, types) if found is None else found
     return None
 
 
