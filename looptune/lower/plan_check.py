@@ -21,12 +21,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from itertools import chain
 from math import prod
+from typing import cast
 
 from looptune.ir.def_use import referenced_names, target_name, written_names
 from looptune.ir.nodes import Assign, Binary, Codelet, Const, Expr, If, Load, Local, Loop, Node, Reduction, Stmt, Var
 from looptune.ir.rewrite import rewrite, rewrite_stmts, substitute, walk, walk_stmts
 from looptune.ir.simplify import add, mul
 from looptune.ir.verify import verify
+from looptune.lower.concurrent_launches import is_concurrent
 from looptune.lower.partial_sums import after_combine, before_combine, inline_partial_sums
 from looptune.lower.passes.grid_compaction import is_launched
 from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step, grid, kernels_in, with_kernels
@@ -122,7 +124,9 @@ class _PlanLoops:
     def steps(self, steps: tuple[Step, ...]) -> tuple[Stmt, ...]:
         out: list[Stmt] = []
         making: Launch | HostLoop | None = None
+        start, former = 0, cast("Step | None", None)
         for step in steps:
+            last, start = start, len(out)
             match step:
                 case Launch(kernel) if kernel.makes_parts:
                     making = step
@@ -133,13 +137,23 @@ class _PlanLoops:
                     making = None
                 case Launch(kernel) if referenced_names(kernel.body) & self.parts.keys():
                     out += chain.from_iterable(self.before_and_after(kernel))
+                case Launch(kernel) if isinstance(former, Launch) and is_concurrent(former.kernel, kernel):
+                    made = self.launch(kernel, self.thread_body(kernel))
+                    out[last:], start = [self.at_once(tuple(out[last:]), made)], last
                 case Launch(kernel):
                     out += self.launch(kernel, self.thread_body(kernel))
                 case HostLoop(var, lo, hi, stride, body):
                     out.append(Loop(var, lo, hi, self.steps(body), stride, "sequential", dtype=lo.dtype))
                 case HostIf(cond, then, other):
                     out.append(If(cond, self.steps(then), self.steps(other)))
+            former = step
         return tuple(out)
+
+    def at_once(self, first: tuple[Stmt, ...], then: tuple[Stmt, ...]) -> Loop:
+        """Return a parallel loop of two iterations: in each of them is what one of two kernels does."""
+        which = Var(self.fresh("kernel"))
+        either = If(Binary("==", which, Const(0)), first, then)
+        return Loop(which.name, *_range(2, which.dtype), (either,), mode="parallel", dtype=which.dtype)
 
     def split_reduction(self, step: Launch | HostLoop, adding: Kernel) -> tuple[Stmt, ...]:
         """Parts made by one kernel and added up by the next ones: every one is added where its sum is.

@@ -135,6 +135,7 @@ KINDS: Mapping[str, Callable[[Site], str]] = {
     "overlap": lambda s: f"overlap {s.number()}{s.rng.choice(('', ', rows 2'))}",
     "resident": lambda s: f"resident{s.rng.choice(('', ' rows 2', ' rows 2, columns 2, shared 1', ' cyclic'))}",
     "persistent": lambda s: s.rng.choice(("persistent", "persistent 2")),
+    "concurrent": lambda s: "concurrent",
     "tensor": lambda s: f"tensor{s.rng.choice(('', ', block 32x32, warp 16x16, strip 16', ', shape 8x8x4'))}",
     "nnan": lambda s: "nnan",
 }

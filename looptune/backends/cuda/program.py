@@ -27,12 +27,14 @@ from looptune.backends.codegen.kernel import check_elements, launched_block
 from looptune.backends.codegen.memory_ops import aligned, unaligned
 from looptune.backends.codegen.python import ident, numba_type
 from looptune.backends.cuda.driver import check
+from looptune.backends.cuda.fork import Fork
 from looptune.backends.cuda.launch import ArgumentSlot, GridTooLarge, Launcher, LoadedKernel, ParameterBlock, Scratch
 from looptune.backends.early_stop import run_in_batches
 from looptune.core.errors import ResourceError, UsageError
 from looptune.core.short_floats import rounded
 from looptune.ir.def_use import integer_parameters
 from looptune.lower.checkpoints import checkpoints
+from looptune.lower.concurrent_launches import has_concurrent, in_groups
 from looptune.lower.plan import ARRIVED, Kernel, Plan, count, evaluate_size, grid_function, launches
 from looptune.lower.signature import half_scalars, scalar_type
 from looptune.lower.tiles import WIDE
@@ -117,6 +119,8 @@ class PlanLauncher(Launcher):
     ) -> None:
         super().__init__()
         self.plan, self.grids, self.sizes = program.plan, program.grids, dict(sizes)
+        self.fork: Fork | None = None
+        self.pairs = has_concurrent(self.plan)
         self.names = (*arrays, *floats)
         self.scratch = {local.name: _scratch(local, self.sizes) for local in self.plan.device_locals}
         given = {name: ArgumentSlot(k) for names in (arrays, floats) for k, name in enumerate(names)}
@@ -131,22 +135,36 @@ class PlanLauncher(Launcher):
         }
 
     def step(self, stream: Any) -> None:
-        for _ in self.queued(self.floats, stream):
-            pass
+        """Launch all kernels: one after the other, or, in a graph, those at once that need not wait for each other."""
+        if not check(driver.cuStreamIsCapturing(stream)) or not self.pairs:
+            for _ in self.queued(self.floats, stream):
+                pass
+            return
+        self._settle(self.floats)
+        # It outlives the capture, of which its stream is a part until the end.
+        self.fork = self.fork or Fork()
+        for group in in_groups(launches(self.plan.steps, self.sizes)):
+            self.fork.run(stream, [partial(self._launch, kernel, env) for kernel, env in group])
 
     def queued(self, floats: Sequence[float], stream: Any) -> Iterator[None]:
         """Put one launch after the other on ``stream``, one each time it is asked."""
+        self._settle(floats)
+        for kernel, env in launches(self.plan.steps, self.sizes):
+            self._launch(kernel, env, stream)
+            yield
+
+    def _settle(self, floats: Sequence[float]) -> None:
         for frame in self.frames.values():
             frame.place(self.pointers, self.counts)
             frame.set_floats(floats)
-        for kernel, env in launches(self.plan.steps, self.sizes):
-            grid = kernel.blocks_per_sm if kernel.steps else self.grids[kernel.name](env)
-            if grid is not None:
-                frame = self.frames[kernel.name]
-                frame.fill([env[name] for name in kernel.scalars if name in env])
-                call, passed = frame.call(grid, stream)
-                check(call(*passed))
-            yield
+
+    def _launch(self, kernel: Kernel, env: Mapping[str, int], stream: Any) -> None:
+        grid = kernel.blocks_per_sm if kernel.steps else self.grids[kernel.name](env)
+        if grid is not None:
+            frame = self.frames[kernel.name]
+            frame.fill([env[name] for name in kernel.scalars if name in env])
+            call, passed = frame.call(grid, stream)
+            check(call(*passed))
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from looptune.core.errors import DirectiveError
 from looptune.schedule.directives.base import Transform
 from looptune.schedule.directives.block import Block
 from looptune.schedule.directives.box import Box
+from looptune.schedule.directives.concurrent import Concurrent
 from looptune.schedule.directives.distribute import Cut, Distribute
 from looptune.schedule.directives.expand import Expand
 from looptune.schedule.directives.factor import Factor
@@ -86,6 +87,7 @@ ALL: tuple[type[Transform], ...] = (
     Overlap,
     Resident,
     Persistent,
+    Concurrent,
     Nnan,
 )
 

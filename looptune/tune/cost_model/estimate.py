@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from looptune.ir import operation_count
+from looptune.lower.concurrent_launches import is_concurrent
 from looptune.lower.machine import MODEL
 from looptune.lower.pipeline import finish
 from looptune.lower.plan import (
@@ -46,7 +47,7 @@ class LaunchEstimate:
 
     ``at`` has the sizes and the variables of the host loops ``around``. ``grid`` is in blocks, without the idle ones
     that ``pack`` leaves out. ``memory_bytes`` is the part of ``moved.memory`` that earlier launches have not left in
-    the L2.
+    the L2. ``hidden_us``: of a launch, what passes while the one before it runs.
     """
 
     kernel: Kernel
@@ -59,6 +60,7 @@ class LaunchEstimate:
     memory_bytes: float
     occupancy: Occupancy
     times: Times
+    hidden_us: float = 0.0
 
     @property
     def flops(self) -> int | None:
@@ -70,7 +72,13 @@ class LaunchEstimate:
 
     @property
     def time_us(self) -> float:
-        return self.launches * (self.times.time_us + LAUNCH_US)
+        return self.launches * (self.times.time_us - self.hidden_us + LAUNCH_US)
+
+    def overlapped(self, before: LaunchEstimate, chip: Chip) -> LaunchEstimate:
+        """Return the estimate of a launch at the same time as the one before it, if there is room for both."""
+        needed = sum(prod(one.grid) / max(1, one.occupancy.blocks) for one in (self, before))
+        together = needed <= chip.multiprocessors
+        return replace(self, hidden_us=min(self.times.time_us, before.times.time_us)) if together else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +143,8 @@ def estimate(
         around, own = tuple(n for n in at if n not in sizes), counted[kernel.name]
         work = count(own, finished, at, looked)
         found.append(_launched(work, kernel, at, around, launches, chip, known.get(kernel.name)))
+        if len(found) > 1 and found[-2].at == at and is_concurrent(found[-2].kernel, kernel):
+            found[-1] = found[-1].overlapped(found[-2], chip)
     return Estimate(plan, chip, tuple(found))
 
 

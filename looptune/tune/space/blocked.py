@@ -3,7 +3,7 @@
     for k: { for i: A[i][k] /= A[k][k];  for i: for j: A[i][j] -= A[i][k] * A[k][j] }        LU, Cholesky
 
     diagonal    the threads of one block run all steps together
-    panels      a thread for each row or column, in small blocks, so that all multiprocessors have some
+    panels      a thread for each row or column, in small blocks, so that all multiprocessors have some; two at a time
     trailing    a product: several rows and columns a thread, what they read in shared memory; on a CPU in vector order
 
 A solution of a triangular system has no trailing update: its panel is a product with a vector. All loops of a codelet
@@ -139,6 +139,7 @@ def _blocked(start: Patterns, made: Patterns, loops: Sequence[Loop]) -> Iterator
             yield "\n".join(["for gpu", *start.lines, place + LONG_STEPS, *lines, *own, SOLVING])
         return
     lines += copied
+    lines += _at_once(made, [*lines, *_tiles(pieces.trailing, *TILES[0][:2])], pieces)
     panels = [f"{at_loops(pieces.panels)}: {PANELS}"] if pieces.panels else []
     for outer, inner, blocks in TILES:
         tiles = _tiles(pieces.trailing, outer, inner)
@@ -170,6 +171,18 @@ def _copied(made: Patterns, lines: Sequence[str], loops: Sequence[Loop]) -> list
             line = f"loop {loop_label(loop)}: stage {array}"
             if made.legal([*lines, line]) and _can_copy(made, [*lines, line]):
                 found.append(line)
+    return found
+
+
+def _at_once(made: Patterns, lines: Sequence[str], pieces: _Pieces) -> list[str]:
+    """Return lines that launch pieces at the same time as those before them, two at a time, where that is legal."""
+    own = [id(f) for f in (*pieces.panels, *(s.outer for s in pieces.trailing))]
+    found: list[str] = []
+    alone = True
+    for loop in (f for f in walk(made.body) if isinstance(f, Loop) and id(f) in own):
+        line = f"loop {loop_label(loop)}: concurrent"
+        alone = not (alone and made.legal([*lines, *found, line]))
+        found += [] if alone else [line]
     return found
 
 
