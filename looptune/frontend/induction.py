@@ -207,11 +207,12 @@ class _Closer:
         changed = _assigned(body)
         before = {n: Var(f"{n}?", self.dtypes[n]) for n in changed & self.dtypes.keys()}
         entered = {n: v for n, v in known.items() if n not in changed and not _names(v) & changed}
-        trial = _Closer(self.dtypes)
+        trial = _Closer(self.dtypes, serial=self.serial)
         after: Known = {**entered, **before}
         trial.block(body, after)
         found: dict[str, Sum] = {}
-        unsure = {*changed, *varying, *(v.name for v in before.values())}
+        # what the trial would keep where an inner loop begins is another value in each iteration
+        unsure = {*changed, *varying, *trial.locals, *(v.name for v in before.values())}
         for name, first in before.items():
             if name in after:
                 step = _plus(_sum(after[name]), {m: -c for m, c in _sum(first).items()})
