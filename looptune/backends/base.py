@@ -119,11 +119,6 @@ class Backend(ABC):
         """
         del plan, first
 
-    def is_built(self, plan: Plan) -> bool:
-        """Tell whether the code of all kernels of a plan is in the cache, so that ``build`` takes no time."""
-        del plan
-        return False
-
     @abstractmethod
     def load(self, binary: Binary) -> Program: ...
 

@@ -202,10 +202,5 @@ def test_a_gpus_search_is_compiled_by_nvrtc_and_its_finalists_by_numba(tmp_path:
     made = build_finalist(lab, codelet, UNROLL).load()  # type: ignore[union-attr]
     assert {b.target for b in (made.timed, made.at_prime_sizes, made.at_edge_sizes)} == {"numba-cuda"}
     assert len([*cache.glob("kernel-*.cubin")]) == searched + 1, "what it is verified with was built before"
-    assert lab.backend.is_built(made.timed.plan)
-    hasty = replace(job, finals_s=1e-6)
-    again = build_finalist(KernelBuilder(hasty, prepared.context), codelet, UNROLL).load()  # type: ignore[union-attr]
-    assert again.timed.target == "numba-cuda", "what was built takes no time"
-    fresh = replace(hasty, target=target("numba-cuda", facts, (0,), tmp_path / "new"))
-    other = KernelBuilder(fresh, prepared.context)
-    assert build_finalist(other, codelet, UNROLL).load().timed.target == "cuda-c"  # type: ignore[union-attr]
+    hasty = KernelBuilder(replace(job, finals_s=1e-6), prepared.context)
+    assert build_finalist(hasty, codelet, UNROLL).load().timed.target == "cuda-c"  # type: ignore[union-attr]

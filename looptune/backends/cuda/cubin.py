@@ -38,7 +38,7 @@ def load_or_make(cache: Path | None, facts: Sequence[object], make: Callable[[],
     """
     if cache is None:
         return make()
-    path = _path(cache, facts)
+    path = cache / f"kernel-{hashlib.sha256(repr(facts).encode()).hexdigest()[:32]}.cubin"
     if (before := _published(path)) is not None:
         return before
     with _alone(path):
@@ -49,15 +49,6 @@ def load_or_make(cache: Path | None, facts: Sequence[object], make: Callable[[],
         with contextlib.suppress(OSError):
             publish_file(path, log.encode().replace(b"\0", b"") + b"\0" + code)
         return code, log
-
-
-def is_made(cache: Path | None, facts: Sequence[object]) -> bool:
-    """Tell whether a kernel with these facts is in the folder of compiled kernels."""
-    return cache is not None and _path(cache, facts).exists()
-
-
-def _path(cache: Path, facts: Sequence[object]) -> Path:
-    return cache / f"kernel-{hashlib.sha256(repr(facts).encode()).hexdigest()[:32]}.cubin"
 
 
 def _published(path: Path) -> Code | None:

@@ -200,16 +200,6 @@ class NumbaCuda(Backend):
             check_limits(finished)
             self._cubins(finished, *_texts(finished), first)
 
-    def is_built(self, plan: Plan) -> bool:
-        finished = self.finish(plan)
-        opening, texts = _texts(finished)
-        name = ident(plan.codelet.name)
-        sources = {k.name: f"{opening}\n{alpha_rename(texts[k.name], name)}" for k in finished.compiled_kernels}
-        return all(
-            cubin.is_made(self.cache, self._cubin_facts(finished, k, sources[k.name]))
-            for k in finished.compiled_kernels
-        )
-
     def _cubins(self, plan: FinishedPlan, opening: str, texts: Mapping[str, str], first: int) -> dict[str, cubin.Code]:
         """Return the code of each kernel; the longest are compiled first, beginning with number ``first`` of them."""
         name = ident(plan.codelet.name)
@@ -238,16 +228,9 @@ class NumbaCuda(Backend):
     def _cubin(self, plan: Plan, kernel: Kernel, opening: str, text: str) -> cubin.Code:
         """Kernels that do not differ, of one version or several, share them."""
         source, entry = f"{opening}\n{text}", ident(plan.codelet.name)
+        facts = (source, str(argument_types(plan, kernel)), self.arch, repr(toolchain("numba-cuda")))
         make = partial(self._ptx, plan, kernel, source, entry)
-        return cubin.load_or_make(
-            self.cache,
-            self._cubin_facts(plan, kernel, source),
-            lambda: cubin.link(make(), self.arch, max_registers(kernel)),
-        )
-
-    def _cubin_facts(self, plan: Plan, kernel: Kernel, source: str) -> tuple[str, ...]:
-        """Return all that the machine code of a kernel depends on."""
-        return source, str(argument_types(plan, kernel)), self.arch, repr(toolchain("numba-cuda"))
+        return cubin.load_or_make(self.cache, facts, lambda: cubin.link(make(), self.arch, max_registers(kernel)))
 
     def load(self, binary: Binary) -> CudaProgram:
         return CudaProgram(binary)

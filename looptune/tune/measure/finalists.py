@@ -12,7 +12,6 @@ the finals are Numba's, and nothing that was verified of the other compiler's co
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,6 +24,7 @@ from looptune.tune.measure.device_limits import exceeded
 
 if TYPE_CHECKING:
     from looptune.ir.nodes import Codelet
+    from looptune.lower.plan import Plan
     from looptune.tune.job import Job
     from looptune.tune.measure.evaluate import KernelBuilder
 
@@ -51,9 +51,9 @@ def build_finalist(lab: KernelBuilder, codelet: Codelet, text: str) -> PickledVa
     The target's own compiler may use more of a resource than a device has, where the search's did not.
     """
     steps = finalist_steps(lab.job, plans_of(lab.job, codelet, text))
-    backend = finals_backend(lab, steps)
+    backend, plan = finals_backend(lab, steps["timed"].plans.timed)
     if backend is lab.searching:
-        return pickle_value(Finalist(backend.build(steps["timed"].plans.timed)))
+        return pickle_value(Finalist(backend.build(plan)))
     try:
         built = {name: backend.build(step.plan(lab.job.prime_problem)) for name, step in steps.items()}
     except ResourceError as error:
@@ -65,27 +65,26 @@ def build_finalist(lab: KernelBuilder, codelet: Codelet, text: str) -> PickledVa
 def build_checks(lab: KernelBuilder, codelet: Codelet, text: str) -> None:
     """Put the kernels with which a finalist is verified into the cache, beside the process that builds the finalist."""
     steps = finalist_steps(lab.job, plans_of(lab.job, codelet, text))
-    if finals_backend(lab, steps) is lab.searching:
+    if finals_backend(lab, steps.pop("timed").plans.timed)[0] is lab.searching:
         return
-    for name, step in steps.items():
+    for step in steps.values():
         # A version of which they exceed a limit has no finalist.
         with contextlib.suppress(ResourceError):
-            if name != "timed":
-                lab.backend.build_ahead(step.plan(lab.job.prime_problem), 0)
+            lab.backend.build_ahead(step.plan(lab.job.prime_problem), 0)
 
 
-def finals_backend(lab: KernelBuilder, steps: Mapping[str, BuildStep]) -> Backend:
-    """Return what compiles a finalist: the target's own compiler, unless that takes longer than a short budget has.
+def finals_backend(lab: KernelBuilder, plan: Plan) -> tuple[Backend, Plan]:
+    """Return what compiles a finalist, and the plan that it takes.
 
-    Then it is the search's, whose code was timed and verified, and tables say so.
+    That is the target's own compiler, unless it takes longer than a short budget has. Then it is the search's, whose
+    code was timed and verified, and tables say so.
     """
-    job = lab.job
-    if lab.searching is lab.backend or not job.finals_end:
-        return lab.backend
-    if compile_s(lab.backend.emit(steps["timed"].plans.timed).count("\n")) <= job.finals_s:
-        return lab.backend
-    built = all(lab.backend.is_built(step.plan(job.prime_problem)) for step in steps.values())
-    return lab.backend if built else lab.searching
+    if lab.searching is lab.backend or not lab.job.finals_end:
+        return lab.backend, plan
+    finished = lab.searching.finish(plan)
+    # The sources of both compilers have about as many lines.
+    late = compile_s(lab.searching.emit(finished).count("\n")) > lab.job.finals_s
+    return (lab.searching, finished) if late else (lab.backend, plan)
 
 
 def compile_s(lines: int) -> float:
