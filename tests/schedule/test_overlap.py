@@ -11,14 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from looptune.backends.codegen.kernel import shared_bytes
+from looptune.backends.codegen.kernel import check_capability, check_limits, dynamic_shared_bytes, shared_bytes
 from looptune.backends.numba_cpu.backend import NumbaCpu
 from looptune.backends.numba_cpu.program import CpuProgram
 from looptune.core.errors import DirectiveError, ResourceError
 from looptune.frontend import load
 from looptune.ir.nodes import Codelet
+from looptune.lower.machine import Machine
 from looptune.lower.passes import cpu_time_bands
-from looptune.lower.pipeline import lower
+from looptune.lower.pipeline import finish, lower
 from looptune.lower.plan import HostLoop, count
 from looptune.lower.plan_check import prove_plan
 from looptune.schedule.analysis import Analysis
@@ -26,10 +27,10 @@ from looptune.schedule.apply import schedule
 from looptune.schedule.directive_lines import parse_lines
 from looptune.tune.cost_model import devices
 from looptune.tune.cost_model.estimate import estimate
-from tests.helpers import cross_check, cuda_c_on_cpu
+from tests.helpers import cross_check, cuda_c_on_cpu, kernel_cases
 from tests.helpers.access_trace import EVERYTHING
-from tests.helpers.kernel_cases import Sizes, planned, sized
-from tests.helpers.overlap_cases import CASES, EDGES, FIELDS, LINE, PLANE, SHRINKING, SMALL
+from tests.helpers.kernel_cases import Case, Sizes, planned, sized
+from tests.helpers.overlap_cases import CASES, CUBE, EDGES, FIELDS, LINE, PLANE, SHRINKING, SMALL
 from tests.helpers.persistent_cases import STEPS
 
 simulator = pytest.mark.skipif(not cross_check.CUDA, reason="needs the package numba-cuda")
@@ -176,6 +177,31 @@ def test_what_blocks_that_keep_their_tiles_exchange() -> None:
         tile = planned(text, ("loop 1: overlap 1, rows 4, columns 2", *kept)).kernels[0].time_tile
         assert tile is not None
         assert {*tile.exchanged} == arrays
+
+
+LARGE_TILES = ("loop 1: overlap 1, rows 16", "loop 1: persistent 4", "codelet: grid blocksize 32x16")
+
+
+def test_kept_tiles_may_take_what_a_launch_can_ask_for() -> None:
+    """227 KiB on an H100, 48 KiB on older devices: two arrays of 16 x 16 x 32 floats."""
+    ready = finish(planned(CUBE, LARGE_TILES, {"steps": 3, "n": 17, "m": 18, "l": 40}), Machine(blocks=True))
+    (kernel,) = ready.compiled_kernels
+    assert dynamic_shared_bytes(kernel) == shared_bytes(kernel) >= 2 * 16 * 16 * 32 * 4
+    check_limits(ready)
+    check_capability(ready, "sm_90")
+    with pytest.raises(ResourceError, match="bytes of shared memory per block, the limit is 49152"):
+        check_capability(ready, "sm_75")
+    more = ("loop 1: overlap 1, rows 32", "loop 1: persistent", "codelet: grid blocksize 32x32")
+    with pytest.raises(ResourceError, match="bytes of shared memory per block, the limit is 232448"):
+        check_limits(finish(planned(CUBE, more), Machine(blocks=True)))
+
+
+@pytest.mark.wide
+@compiler
+def test_large_kept_tiles_compute_what_the_loops_do(tmp_path: Path) -> None:
+    """The arrays are parts of one memory, and each block keeps its tile: there are as many blocks as tiles."""
+    case = Case(CUBE, LARGE_TILES, sized((5, 17, 18, 40), (2, 9, 30, 31)))
+    assert not kernel_cases.wrong_in_c({"large": case}, tmp_path, (False, True), 1e-5)
 
 
 @simulator

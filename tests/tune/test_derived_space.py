@@ -389,6 +389,15 @@ void f(int steps, int n, float A[n][n], float B[n][n]) {
     assert "loop 1: overlap {4, 8}, rows {10, 9, 6, 5}, columns 4\nloop 1: persistent\ncodelet: vectorize" in text
 
 
+@pytest.mark.wide
+@pytest.mark.parametrize(("dtype", "rows"), [("float32", "{28, 20}"), ("float64", "{16}")])
+def test_cubes_fill_the_shared_memory_of_a_block(dtype: str, rows: str) -> None:
+    """Two arrays of 32 x 28 x 28 floats are 215,040 bytes of 232,448."""
+    text = derive(Analysis(load(POLYBENCH_C / "heat-3d.c", dtype=dtype).codelet))
+    assert f"loop 1: overlap 1, rows {rows}\nloop 1: persistent\ncodelet: grid blocksize 32x28\n" in text
+    assert "loop 1: overlap {1, 2}, rows {14, 22, 10, 6}\ncodelet: grid blocksize {32x16, 32x8}\n" in text
+
+
 def test_it_can_be_printed() -> None:
     """``check --derive-space`` gives the file that a sweep would go over; with other options it is a mistake."""
     file = str(POLYBENCH / "gemm.c")

@@ -69,7 +69,8 @@ def kernel_lines(plan: FinishedPlan, kernel: Kernel, writer: KernelWriter) -> It
         x, y = (writer.block_number(dim, "uint32") for dim in ("x", "y"))
         writer.coordinates = {**launched, "block x": y, "block y": x}
     yield from block_swizzle.emit_block_index(kernel, writer, "    ")
-    if kernel.warp_tiles is None and kernel.resident is None and dynamic_shared_bytes(kernel):
+    kept = kernel.time_tile is not None and kernel.time_tile.resident
+    if kernel.warp_tiles is None and kernel.resident is None and not kept and dynamic_shared_bytes(kernel):
         yield from (f"    {line}" for line in writer.open_dynamic_shared())
     if kernel.resident is not None:
         yield from resident_tiles.emit_resident_body(kernel, writer)
@@ -158,19 +159,29 @@ def shared_bytes(kernel: Kernel) -> int:
 def dynamic_shared_bytes(kernel: Kernel) -> int:
     """Return the bytes of shared memory that a launch has to ask for, or 0 where the kernel declares what it needs."""
     if kernel.steps:
-        return max(map(dynamic_shared_bytes, kernels_in(kernel.steps)), default=0) if _may_ask(kernel) else 0
+        owning = (k for k in kernels_in(kernel.steps) if k.resident is not None)
+        return max(resident_tile_bytes(kernel), max(map(dynamic_shared_bytes, owning), default=0))
     needed = shared_bytes(kernel) if _may_ask(kernel) else 0
+    return needed if needed > MAX_SHARED_BYTES else 0
+
+
+def resident_tile_bytes(kernel: Kernel) -> int:
+    """Return the bytes that a launch of a persistent kernel asks for, for tiles of steps that its blocks keep, or 0."""
+    kept = temporal_tiles.resident_kernels(kernels_in(kernel.steps)).values()
+    needed = sum(map(temporal_tiles.shared_bytes, kept))
     return needed if needed > MAX_SHARED_BYTES else 0
 
 
 def _may_ask(kernel: Kernel) -> bool:
     """Return whether a launch of the kernel may ask for shared memory: for tiles of products, steps or waves.
 
-    It may also for elements that threads keep, as it may if a persistent kernel has such.
+    It may also for elements that threads keep, as it may if a persistent kernel has such, or tiles that blocks keep.
     """
     if kernel.warp_tiles is not None or kernel.keeps_tiles:
         return True
-    if any(k.resident is not None for k in kernels_in(kernel.steps)):
+    inner = tuple(kernels_in(kernel.steps))
+    owning, kept = any(k.resident is not None for k in inner), bool(temporal_tiles.resident_kernels(inner))
+    if owning != kept:  # with both, their memory would be the same
         return True
     return kernel.team is not None and bool(kernel.team.tiles)
 
@@ -230,6 +241,9 @@ def check_capability(plan: Plan, arch: str) -> None:
     capability = int(arch.removeprefix("sm_"))
     if capability < grid_barrier.LEAST_CAPABILITY and any(k.steps for k in plan.compiled_kernels):
         raise ResourceError(f"persistent needs sm_{grid_barrier.LEAST_CAPABILITY}, this is {arch}: leave it out")
+    for k in plan.compiled_kernels:
+        if k.steps and dynamic_shared_bytes(k):
+            _check_dynamic(k, capability)
     for k in plan.kernels:
         if k.warp_tiles is not None:
             check_tensor_cores(k, k.warp_tiles, capability)

@@ -32,7 +32,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from looptune.backends.codegen import block_swizzle, resident_tiles, temporal_tiles
-from looptune.backends.codegen.kernel import dynamic_shared_bytes, shared_bytes
+from looptune.backends.codegen.kernel import dynamic_shared_bytes, resident_tile_bytes, shared_bytes
 from looptune.ir.nodes import Const, Expr, promoted_type
 from looptune.ir.simplify import add, max_of
 from looptune.lower.plan import (
@@ -66,11 +66,14 @@ def persistent_lines(plan: Plan, kernel: Kernel, writer: KernelWriter, body: Bod
     yield "    " + writer.declare("int64", MET, "0")
     leave, writer.leave = writer.leave, writer.leave.replace("return", "continue")
     kept: dict[str, str] = {}
+    if resident_tile_bytes(kernel):
+        yield from ("    " + line for line in writer.open_dynamic_shared())
     for resident in temporal_tiles.resident_kernels(kernels_in(kernel.steps)).values():
         assert resident.time_tile is not None, "it has tiles"
         assert resident.time_body is not None, "the plan is finished"
         yield from temporal_tiles.declared_tiles(resident.time_body, writer, "    ")
         kept |= {v.name: promoted_type(v.dtype) for v in resident.time_tile.registers(plan.codelet)}
+    writer.shared_bytes = None
     for owning in resident_tiles.resident_kernels(kernels_in(kernel.steps)):
         assert owning.resident is not None, "it keeps elements"
         assert owning.resident_body is not None, "the plan is finished"

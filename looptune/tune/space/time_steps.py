@@ -23,13 +23,17 @@ if TYPE_CHECKING:
 STEPS = {
     1: (("overlap {2, 4, 8, 16}", "256x1, 512x1, 1024x1"),),
     2: (("overlap {2, 4, 6, 8}, rows 8", "64x4, 64x8, 128x4"), ("overlap {1, 2, 3}, rows 4", "32x16, 64x8, 64x16")),
-    3: (("overlap {1, 2}, rows {6, 10}", "32x8, 32x16"),),
+    3: (("overlap {1, 2}, rows {14, 22, 10, 6}", "32x16, 32x8"),),
 }
 """Steps of a launch and blocks, by the number of dimensions that the arrays written have."""
 KEPT = {1: "128x1, 512x1", 2: "32x16"}
 """The same where blocks keep their tiles from launch to launch, for which there have to be as many blocks as tiles."""
 KEPT_STEPS = {1: (32, 16), 2: (6, 4, 8)}
 """Of such blocks, which have a barrier of all blocks for each launch."""
+CUBES = ((28, 20), "32x28", 32 * 28)
+"""Of such blocks where arrays have three dimensions: rows, the block and its threads; the halo is much of a tile."""
+SHARED_BYTES = 227 << 10
+"""Of a block, of devices of compute capability 9.0."""
 KEPT_BYTES, VECTOR_BYTES = 320, 16
 """Of elements that a thread of such a block has in registers, and of those that it loads and stores at once."""
 AT_ONCE = "overlap {4, 2, 8, 16, 32}"
@@ -48,8 +52,26 @@ def sections(found: Patterns) -> Iterator[str]:
             section = [*lines, f"codelet: grid blocksize {{{blocks}}}"]
             if found.legal(section):
                 yield "\n".join(["for gpu", *section])
+        cubes = [f"loop {label}: {_cubes(found, loop)}", kept[1], f"codelet: grid blocksize {CUBES[1]}"]
+        if rank == 3 and found.legal(cubes):
+            yield "\n".join(["for gpu", *cubes])
         if found.legal([f"loop {label}: overlap 2"]):
             yield f"for cpu\nloop {label}: {AT_ONCE}"
+
+
+def _changed_bytes(found: Patterns, loop: Loop) -> list[int]:
+    """Return the bytes of an element of each array that the loop writes."""
+    codelet, changed = found.analysis.codelet, written_names(loop.body)
+    arrays = [v for v in (*codelet.params, *codelet.locals) if isinstance(v, (Array, Local)) and v.shape]
+    return [np.dtype(v.dtype).itemsize for v in arrays if v.name in changed]
+
+
+def _cubes(found: Patterns, loop: Loop) -> str:
+    """Return the directive for tiles of three dimensions that blocks keep, of which shared memory has all elements."""
+    rows, _, threads = CUBES
+    most = SHARED_BYTES // (threads * max(1, sum(_changed_bytes(found, loop))))
+    fit = dict.fromkeys(max(1, min(n, most)) for n in rows)
+    return f"overlap 1, rows {{{', '.join(map(str, fit))}}}"
 
 
 def _kept(found: Patterns, loop: Loop) -> str:
@@ -57,9 +79,7 @@ def _kept(found: Patterns, loop: Loop) -> str:
 
     Columns are as many as one access loads, and steps such that halos are multiples of them.
     """
-    codelet, changed = found.analysis.codelet, written_names(loop.body)
-    arrays = [v for v in (*codelet.params, *codelet.locals) if isinstance(v, (Array, Local)) and v.shape]
-    sizes, rank = [np.dtype(v.dtype).itemsize for v in arrays if v.name in changed], found.rank(loop)
+    sizes, rank = _changed_bytes(found, loop), found.rank(loop)
     columns = min(4, VECTOR_BYTES // max(sizes)) if rank > 1 else 2
     reach = _reach(found, loop)
     whole = [n for n in KEPT_STEPS.get(rank, ()) if not any(n * each % columns for each in reach)]
