@@ -34,7 +34,7 @@ from looptune.frontend.normalize.pointer_uses import (
 )
 from looptune.frontend.normalize.shared_memory import CELLS, SharedMemory, stored
 from looptune.frontend.normalize.struct_fields import SeparatedFields
-from looptune.frontend.normalize.struct_layout import field_of, lvalue_type, members
+from looptune.frontend.normalize.struct_layout import field_of, members, type_by_parts
 from looptune.frontend.normalize.struct_values import copied_elements
 from looptune.frontend.symbol_table import refuse
 
@@ -115,6 +115,7 @@ class _Memory:
     embedded: dict[str, set[str]] = field(default_factory=dict)
     """The structs that are fields of others, of which parts are used, with these; ``whole`` stand alone."""
     whole: set[str] = field(default_factory=set)
+    kinds: dict[int, tuple[Any, c_ast.Type | None]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.names = MemoryNames(self.types)
@@ -173,7 +174,7 @@ class _Memory:
             yield from self.fields_as_values(child)
 
     def tag_of(self, e: c_ast.Expr, arrow: bool) -> str:
-        kind = lvalue_type(e, self.types)
+        kind = self.kind(e)
         kind = kind.to if arrow and isinstance(kind, c_ast.Pointer) else kind
         return kind.tag if isinstance(kind, c_ast.Struct) else ""
 
@@ -232,7 +233,11 @@ class _Memory:
     # -- types --------------------------------------------------------------------------------------
 
     def kind(self, e: Any) -> c_ast.Type | None:
-        return lvalue_type(e, self.types)
+        """Return the type of an lvalue or a pointer; it does not change, as names keep their types."""
+        known = self.kinds.get(id(e))
+        if known is None:
+            known = self.kinds[id(e)] = (e, type_by_parts(e, self.types, self.kind))
+        return known[1]
 
     def is_pointer(self, e: Any) -> bool:
         return isinstance(self.kind(e), c_ast.Pointer | c_ast.ArrayOf)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -163,13 +163,20 @@ def lvalue_type(e: c_ast.Expr, types: Mapping[str, c_ast.Type]) -> c_ast.Type | 
 
     ``types`` may have structs under ``struct TAG``, for pointers to structs whose fields are listed elsewhere.
     """
+    return type_by_parts(e, types, lambda part: lvalue_type(part, types))
+
+
+def type_by_parts(
+    e: c_ast.Expr, types: Mapping[str, c_ast.Type], of_part: Callable[[c_ast.Expr], c_ast.Type | None]
+) -> c_ast.Type | None:
+    """Return what ``lvalue_type`` does, given the types of the parts of the expression."""
     match e:
         case c_ast.Number() | c_ast.Call() | c_ast.Assignment():
             return None
         case c_ast.Name(name):
             return types.get(name)
         case c_ast.Field(inner, name, arrow):
-            of = lvalue_type(inner, types)
+            of = of_part(inner)
             of = _led_to(of) if arrow else of
             of = types.get(of.what, of) if isinstance(of, c_ast.UnsupportedType) else of
             if isinstance(of, c_ast.Overlapping):
@@ -177,20 +184,20 @@ def lvalue_type(e: c_ast.Expr, types: Mapping[str, c_ast.Type]) -> c_ast.Type | 
             member = field_of(of, name) if isinstance(of, c_ast.Struct) else None
             return None if member is None else member[0]
         case c_ast.Index(inner, _) | c_ast.Unary("*", inner):
-            found = _led_to(lvalue_type(inner, types))
+            found = _led_to(of_part(inner))
             return types.get(found.what, found) if isinstance(found, c_ast.UnsupportedType) else found
         case c_ast.Unary("&", inner):
-            found = lvalue_type(inner, types)
+            found = of_part(inner)
             return None if found is None else c_ast.Pointer(found)
         case c_ast.Binary("+" | "-", lhs, rhs):
-            found = lvalue_type(lhs, types)
-            found = found if _led_to(found) is not None else lvalue_type(rhs, types)
+            found = of_part(lhs)
+            found = found if _led_to(found) is not None else of_part(rhs)
             return found if _led_to(found) is not None else None
         case c_ast.Cast(to, _):
             return to
         case c_ast.Ternary(_, then, other):
-            found = lvalue_type(then, types)
-            return lvalue_type(other, types) if found is None else found
+            found = of_part(then)
+            return of_part(other) if found is None else found
     return None
 
 
