@@ -37,7 +37,7 @@ def difference(
     written = sorted(p.name for p in unit.codelet.params if isinstance(p, Array) and p.io != "in")
     assert unit.excerpt is not None, "the text can be run"
     theirs = CReference(unit.excerpt).run(folder, arrays, at.values, written).arrays
-    for run, codelet in ((interpreter.run, unit.codelet), (threaded_interpreter.run, _in_parallel(unit.codelet))):
+    for run, codelet in ((interpreter.run, unit.codelet), (threaded_interpreter.run, in_parallel(unit.codelet))):
         mine = {name: array.copy() for name, array in arrays.items()}
         run(codelet, mine, dict(at.values))
         found = off({name: theirs[name] for name in written}, mine, 1e-6)
@@ -78,7 +78,7 @@ def _problem(codelet: Codelet, values: Values, shapes: Shapes) -> Problem:
     return replace(at, shapes={**at.shapes, **shapes})
 
 
-def _in_parallel(codelet: Codelet) -> Codelet:
+def in_parallel(codelet: Codelet) -> Codelet:
     """Return the codelet with the loops parallel that threads may run with their own copies of what is private."""
     analysis = Analysis(codelet)
     tree = ScheduledTree(analysis, codelet.body, analysis.model.order())

@@ -1,0 +1,178 @@
+"""Whether the loop nests of other people's programs compute what gcc makes of them: a table by suite, and differences.
+
+    python -m tests.differential.nests cminpack=cminpack-1.3.6 qhull=qhull-2020.2/src
+
+Each argument is a name and a folder (or a file) with C, and each nest that can be compiled runs on several random
+inputs: its own text compiled by gcc, the loop IR in the interpreter, and the loop IR with its parallel loops in any
+order. ``undefined`` nests leave their arrays with each input, or divide by zero. A difference can also be the
+program's: a variable that it does not set, a shift by too many bits.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from zlib import crc32
+
+import numpy as np
+
+from looptune.core.errors import LooptuneError, UsageError
+from looptune.frontend import load
+from looptune.frontend.survey import survey
+from looptune.frontend.unit import Unit
+from looptune.ir import interpreter
+from looptune.ir.nodes import Array, Codelet, Scalar
+from looptune.ir.simplify import is_integer
+from looptune.report.scan.sources import Source, sources
+from looptune.report.table import Column, Table
+from looptune.runtime.c_reference import CReference, NoReference
+from looptune.runtime.size_relations import broken_relation
+from looptune.runtime.verification import extents
+from tests.helpers import threaded_interpreter
+from tests.helpers.against_gcc import in_parallel
+from tests.helpers.cross_check import off
+
+RESULTS = ("same", "different", "undefined", "not run")
+INPUTS = 12
+ENOUGH = 4
+"""Inputs on which a nest computes something, after which no more are tried."""
+OPEN = 400
+"""The first extent of arrays that do not declare it."""
+LARGEST = 200_000
+STATEMENTS = 100_000
+LIMIT_S = 60
+RANGES = ((1, 9), (2, 14), (0, 5), (-4, 10), (0, 127))
+"""Of integers. They are sizes, places and data alike."""
+
+
+def compared(source: Source, kernel: str) -> tuple[str, str]:
+    """Return one of RESULTS for a nest, and what differs or why it is not run."""
+    try:
+        unit = load(source.path, kernel=kernel, defines=dict(source.defines), include_dirs=source.include_dirs)
+        run = ((interpreter.run, unit.codelet), (threaded_interpreter.run, in_parallel(unit.codelet)))
+    except LooptuneError as error:
+        return "not run", str(error)
+    said, same = Counter[tuple[str, str]](), 0
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(INPUTS):
+            try:
+                found = _on_input(unit, run, Path(folder), number)
+            except UsageError as error:
+                found = "not run", str(error)
+            said[found] += 1
+            same += found[0] == "same"
+            if same == ENOUGH or found[0] == "different":
+                break
+    different = next((what for what in said if what[0] == "different"), None)
+    return different or (("same", "") if same else said.most_common(1)[0][0])
+
+
+def _on_input(unit: Unit, runs: tuple[tuple[object, Codelet], ...], folder: Path, number: int) -> tuple[str, str]:
+    codelet = unit.codelet
+    rng = np.random.default_rng((number, crc32(codelet.name.encode())))
+    values = next(_values(codelet, rng, unit.values if number == 0 else {}))
+    arrays = {p.name: _filled(p, values, rng) for p in codelet.params if isinstance(p, Array)}
+    written = sorted(p.name for p in codelet.params if isinstance(p, Array) and p.io != "in")
+    results = []
+    for run, variant in runs:
+        left = STATEMENTS
+        mine = {name: array.copy() for name, array in arrays.items()}
+
+        def count(_statement: str, _iterations: tuple[int, ...]) -> None:
+            nonlocal left
+            left -= 1
+            assert left, "it runs too many statements"
+
+        try:
+            run(variant, mine, values, count)  # type: ignore[operator]
+        except (AssertionError, OverflowError, ValueError) as error:
+            return "undefined", str(error)
+        results.append(mine)
+    if unit.excerpt is None or not written:
+        return "not run", "there is no text to compile, or nothing is written"
+    try:
+        theirs = CReference(unit.excerpt).run(folder, arrays, values, written).arrays
+    except NoReference as error:
+        return "not run", str(error)
+    for mine in results:
+        difference = off({name: theirs[name] for name in written}, mine, 1e-5)
+        if difference is not None:
+            return "different", f"{difference} with {values}"
+    changed = any(off({name: arrays[name]}, results[0], 0.0) is not None for name in written)
+    return ("same", "") if changed else ("not run", "it changes nothing")
+
+
+def _values(
+    codelet: Codelet, rng: np.random.Generator, known: Mapping[str, int | float]
+) -> Iterator[dict[str, int | float]]:
+    """Yield values of the scalar parameters with which the sizes are as the analysis assumes."""
+    for attempt in range(100):
+        values: dict[str, int | float] = {}
+        for p in (p for p in codelet.params if isinstance(p, Scalar)):
+            low, high = RANGES[rng.integers(len(RANGES))]
+            whole = int(rng.integers(0 if p.dtype.startswith("u") else low, high + 1))
+            drawn = whole % 2 if p.dtype == "bool" else whole if is_integer(p.dtype) else rng.uniform(-2, 3)
+            values[p.name] = known[p.name] if attempt == 0 and p.name in known else drawn
+        if broken_relation(codelet, values) is None:
+            yield values
+    raise UsageError("no sizes are as the analysis assumes")
+
+
+def _filled(p: Array, values: Mapping[str, int | float], rng: np.random.Generator) -> np.ndarray:
+    declared = p.shape if p.shape[0] is not None else p.shape[1:]
+    shape = extents(Array(p.name, p.dtype, declared), values)
+    if declared is not p.shape:
+        shape = (max(4, min(OPEN, LARGEST // max(1, int(np.prod(shape))))), *shape)
+    if np.prod(shape) > LARGEST:
+        raise UsageError(f"{p.name} is too large")
+    dtype = np.dtype(p.dtype)
+    if not is_integer(p.dtype):
+        return rng.uniform(-4, 4, shape).astype(dtype)
+    low, high = RANGES[rng.integers(len(RANGES))]
+    return rng.integers(0 if dtype.kind in "ub" else low, 2 if dtype.kind == "b" else high + 1, shape).astype(dtype)
+
+
+def compared_file(source: Source) -> list[tuple[str, str, str]]:
+    """Return the place of each nest of a file that can be compiled, its result and what is said of it."""
+    try:
+        read = survey(source.path, defines=dict(source.defines), include_dirs=source.include_dirs, tolerant=True)
+    except LooptuneError:
+        return []
+    found = []
+    for nest in (n for n in read.nests if n.codelet is not None and n.refusal is None):
+        with multiprocessing.Pool(1) as pool:
+            task = pool.apply_async(compared, (source, nest.kernel))
+            try:
+                result = task.get(LIMIT_S)
+            except multiprocessing.TimeoutError:
+                result = "not run", f"it took more than {LIMIT_S} s"
+        found.append((f"{source.path}:{nest.span.line}", *result))
+    return found
+
+
+def main(arguments: list[str]) -> int:
+    """Print the table and the differences of the suites that are given as NAME=FOLDER; 1 if there is a difference."""
+    if not arguments or not all("=" in a for a in arguments):
+        print(__doc__)
+        return 2
+    rows: list[tuple[str, ...]] = []
+    different: list[str] = []
+    for name, _, folder in (a.partition("=") for a in arguments):
+        begin = time.monotonic()
+        found = [nest for source in sources((Path(folder),), {}, ()) for nest in compared_file(source)]
+        counts = Counter(result for _, result, _ in found)
+        different += [f"{place}: {said}" for place, result, said in found if result == "different"]
+        rows.append((name, *(str(counts[r]) for r in RESULTS), f"{time.monotonic() - begin:.0f}"))
+    columns = (Column("suite", "suite"), *(Column(c, c, "number") for c in (*RESULTS, "seconds")))
+    print(Table("nests", "Nests", columns, tuple(rows)).text())
+    print("\n".join(different), end="\n" if different else "")
+    return 1 if different else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
