@@ -18,7 +18,7 @@ from looptune.runtime.outcome import COMPILER, NotBuilt, Timed, WrongResult
 from looptune.runtime.targets import Model, target
 from looptune.tune.execution.lab import PreparedVersion
 from looptune.tune.measure.evaluate import KernelBuilder
-from looptune.tune.measure.finalists import Finalist, build_checks, build_finalist
+from looptune.tune.measure.finalists import CHECKS, Finalist, build_check, build_finalist
 from looptune.tune.measure.finals_rounds import Finals, FinalsRequest
 from looptune.tune.measure.measuring_device import MeasuringDevice
 from looptune.tune.session import experiment, finals
@@ -140,7 +140,7 @@ def test_what_takes_longer_to_compile_than_a_budget_has_is_raced_as_it_was_searc
     short = replace(prepared, job=replace(prepared.job, finals_end=True, finals_s=1e-6))
     made = finalist(short)
     assert made.timed.target == "other-cpu"
-    build_checks(lab_of(short), schedule_finalist(lab_of(short), "").codelet, "")
+    build_check(lab_of(short), schedule_finalist(lab_of(short), "").codelet, "", "at_prime_sizes")
     long = replace(prepared, job=replace(prepared.job, finals_end=True, finals_s=60.0))
     assert finalist(long).timed.target == "numba-cpu"
     times = Finals(MeasuringDevice(short.job)).run(
@@ -197,7 +197,8 @@ def test_a_gpus_search_is_compiled_by_nvrtc_and_its_finalists_by_numba(tmp_path:
     built = lab.build(version.task.load())
     assert built.load().binary.target == "cuda-c"  # type: ignore[union-attr]
     codelet, cache = schedule_finalist(lab, UNROLL).codelet, tmp_path / "cache"
-    build_checks(lab, codelet, UNROLL)
+    for name in CHECKS:
+        build_check(lab, codelet, UNROLL, name)
     searched = len([*cache.glob("kernel-*.cubin")])
     made = build_finalist(lab, codelet, UNROLL).load()  # type: ignore[union-attr]
     assert {b.target for b in (made.timed, made.at_prime_sizes, made.at_edge_sizes)} == {"numba-cuda"}

@@ -19,7 +19,7 @@ import contextlib
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from looptune.backends.base import Backend
@@ -39,6 +39,7 @@ from looptune.tune.measure.measuring_device import MeasuringDevice
 from looptune.tune.store.store import Context
 
 if TYPE_CHECKING:
+    from looptune.ir.nodes import Codelet
     from looptune.runtime.targets import Target
     from looptune.tune.execution.process import Setup
     from looptune.tune.incumbent import Incumbent
@@ -47,6 +48,14 @@ if TYPE_CHECKING:
 
 PARTS = 3
 """So many processes compile the kernels of one plan, if they have nothing else to do."""
+KERNELS = 16
+"""Of so many kernels a process keeps the dependences, which take seconds, also beyond the set-up that needed them."""
+
+
+@lru_cache(KERNELS)
+def analysis_of(codelet: Codelet, reassociate: bool) -> Analysis:
+    """Return the analysis of a codelet: that of a search serves its finals in the same process."""
+    return Analysis(codelet, reassociate)
 
 
 @dataclass(slots=True)
@@ -65,7 +74,7 @@ class KernelBuilder:
     searching: Backend = field(init=False)
 
     def __post_init__(self) -> None:
-        self.analysis = Analysis(self.job.codelet, self.job.reassociate)
+        self.analysis = analysis_of(self.job.codelet, self.job.reassociate)
         self.backend = self.job.target.backend()
         search = self.job.target.search_backend
         self.searching = self.backend if search is None else search()

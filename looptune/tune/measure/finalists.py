@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from looptune.tune.job import Job
     from looptune.tune.measure.evaluate import KernelBuilder
 
-LINES_A_SECOND = 150
-"""So many lines of a kernel's source Numba compiles in a second, at least."""
+LINES_A_SECOND = 120
+"""So many lines of a kernel's source Numba compiles in a second, while the others compile too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,10 @@ class Finalist:
     timed: Binary
     at_prime_sizes: Binary | None = None
     at_edge_sizes: Binary | None = None
+
+
+CHECKS = ("at_prime_sizes", "at_edge_sizes")
+"""What a finalist is verified with, by the fields of ``Finalist``."""
 
 
 def build_finalist(lab: KernelBuilder, codelet: Codelet, text: str) -> PickledValue | Outcome:
@@ -62,15 +66,16 @@ def build_finalist(lab: KernelBuilder, codelet: Codelet, text: str) -> PickledVa
     return pickle_value(Finalist(**built)) if over is None else OverLimit(over)
 
 
-def build_checks(lab: KernelBuilder, codelet: Codelet, text: str) -> None:
-    """Put the kernels with which a finalist is verified into the cache, beside the process that builds the finalist."""
+def build_check(lab: KernelBuilder, codelet: Codelet, text: str, name: str) -> None:
+    """Put kernels with which a finalist is verified into the cache, beside the process that builds the finalist.
+
+    ``name``: which, by the fields of ``Finalist``.
+    """
     steps = finalist_steps(lab.job, plans_of(lab.job, codelet, text))
-    if finals_backend(lab, steps.pop("timed").plans.timed)[0] is lab.searching:
-        return
-    for step in steps.values():
+    if name in steps and finals_backend(lab, steps["timed"].plans.timed)[0] is not lab.searching:
         # A version of which they exceed a limit has no finalist.
         with contextlib.suppress(ResourceError):
-            lab.backend.build_ahead(step.plan(lab.job.prime_problem), 0)
+            lab.backend.build_ahead(steps[name].plan(lab.job.prime_problem), 0)
 
 
 def finals_backend(lab: KernelBuilder, plan: Plan) -> tuple[Backend, Plan]:

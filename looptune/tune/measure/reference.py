@@ -47,9 +47,8 @@ if TYPE_CHECKING:
 
 Arrays = Mapping[str, np.ndarray]
 
-LONG_FLOPS = 3e9
-"""Loops of which three more runs take a core longer than it takes to start a kernel's processes: whether they are in
-doubt is looked at when a version differs, which few do."""
+LONG_FLOPS = 1e11
+"""Loops that take a core minutes: whether they are in doubt is looked at when a version differs, which few do."""
 INTERPRETER = "the interpreter"
 NOT_INDEPENDENTLY = "not verified independently"
 NOT_COMPARED = "not compared, as the original loops take too long there"
@@ -71,7 +70,8 @@ class ReferenceResult:
         """Return the comparison with the reference's results for the inputs ``given``, which are not changed.
 
         The rounding errors are estimated when a version first differs. If other kernels are swept meanwhile
-        (``job.threads``) and the loops are short, they are estimated at once, while the others have the device.
+        (``job.threads``) and the loops do not take minutes, they are estimated at once, while the others have the
+        device: later, all others would wait for it.
         """
         expected, against = self._expected(given)
         doubt = cache(lambda: self._doubt(against))

@@ -38,7 +38,7 @@ from looptune.tune.execution.worker import Reply, returned_value
 from looptune.tune.execution.worker_loop import PickledValue, TaskError, TaskResult
 from looptune.tune.measure.build_steps import plans_of
 from looptune.tune.measure.evaluate import KernelBuilder
-from looptune.tune.measure.finalists import build_checks, build_finalist, finals_backend
+from looptune.tune.measure.finalists import CHECKS, build_check, build_finalist, finals_backend
 from looptune.tune.measure.finals_energy import LEAST_S
 from looptune.tune.measure.finals_rounds import FinalsRequest, Times
 from looptune.tune.measure.sequential import SequentialTimes, description, sequential_timer
@@ -61,8 +61,8 @@ LIMIT_S = 600.0
 KEPT = 2000
 """Rounds that are kept, and compared: enough for any interval, and rows stay small."""
 
-Step = Literal["build", "checks", "prove", "write"]
-"""What a helper does with a version; "checks": build what it is verified with before "build" needs it."""
+Step = Literal["build", "at_prime_sizes", "at_edge_sizes", "prove", "write"]
+"""What a helper does with a version; at other sizes: build what it is verified with before "build" needs it."""
 
 _T = TypeVar("_T")
 
@@ -129,8 +129,8 @@ def finals_worker(job: Job, context: Context) -> Callable[[Step, str], Made]:
         match step:
             case "build":
                 return build_finalist(lab, schedule_finalist(lab, text).codelet, text)
-            case "checks":
-                build_checks(lab, schedule_finalist(lab, text).codelet, text)
+            case "at_prime_sizes" | "at_edge_sizes":
+                build_check(lab, schedule_finalist(lab, text).codelet, text, step)
                 return None
             case "prove":
                 return prove_version(job, schedule_finalist(lab, text))
@@ -450,7 +450,7 @@ def _build(matches: Sequence[KernelFinals], new: Sequence[int], workers: Workers
     likely = [(n, "prove", text) for n in new for text in matches[n].likely_winners]
     builds = [(n, "build", text) for n in new for text in matches[n].texts]
     anew = [n for n in new if matches[n].lab.job.target.search_backend is not None]
-    checks = [(n, "checks", text) for n in anew for text in matches[n].texts]
+    checks = [(n, step, text) for step in CHECKS for n in anew for text in matches[n].texts]
     tasks = likely + builds + checks
     replies = dict(zip(tasks, compile_all(workers, tasks), strict=True))
     made = {n: {t: _built(replies[n, "build", t], anew=n in anew) for t in matches[n].texts} for n in new}
