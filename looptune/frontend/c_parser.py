@@ -19,7 +19,7 @@ from looptune.core.source import Span
 from looptune.frontend import c_ast as s
 from looptune.frontend import parsed_nodes as nodes
 from looptune.frontend.c_constants import character, integer
-from looptune.frontend.c_types import enumerated_type, named_type
+from looptune.frontend.c_types import as_attributed, enumerated_type, named_type
 from looptune.frontend.heap_arrays import declare_heap_arrays
 from looptune.frontend.incomplete_structs import completed, named_fields
 from looptune.frontend.initial_values import has_each, is_of_numbers, string_values
@@ -141,7 +141,8 @@ class _Reader:
                 case c_ast.Typedef():
                     # those of the prelude say only that the name is a type
                     if node.coord.line > 1:
-                        self.types[node.name] = self.type(node.type)
+                        kind, at = self.type(node.type), self.token(node) or 0
+                        self.types[node.name] = as_attributed(kind, node.name, self.source, at)
                         texts.append(self.type_text(node.name, self.types[node.name], node))
                         texts += self.inner_texts(node, node)
                 case c_ast.Decl() if isinstance(node.type, c_ast.FuncDecl):

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from looptune.frontend import c_ast
+
+if TYPE_CHECKING:
+    from looptune.frontend.preprocess import Preprocessed
 
 HEADER_TYPES = {
     "size_t": "uint64", "ssize_t": "int64", "ptrdiff_t": "int64", "intptr_t": "int64", "uintptr_t": "uint64",
@@ -116,3 +120,33 @@ def enumerated_type(values: Sequence[int]) -> str:
     if least >= 0:
         return "uint32" if most < 2**32 else "uint64"
     return "int32" if least >= -(2**31) and most < 2**31 else "int64"
+
+
+_MODES = {"QI": 8, "byte": 8, "HI": 16, "SI": 32, "DI": 64, "word": 64, "pointer": 64, "SF": 32, "DF": 64}
+
+
+def as_attributed(kind: c_ast.Type, name: str, source: Preprocessed, at: int) -> c_ast.Type:
+    """Return the type that a ``typedef`` names, of which ``at`` is a token: another one if it has such an attribute."""
+    first = next((k for k in range(at, -1, -1) if source.tokens[k].text == "typedef"), -1)
+    said = source.attributes.get(first)
+    if said is None:
+        return kind
+    end = next((k for k in range(at, len(source.tokens)) if source.tokens[k].text == ";"), at)
+    several = any(t.text == "," for t in source.tokens[first:end])
+    return with_attribute(kind, name, "" if several else said)
+
+
+def with_attribute(kind: c_ast.Type, name: str, attribute: str) -> c_ast.Type:
+    """Return the type that a ``typedef`` names with an attribute that makes it another.
+
+    >>> with_attribute(c_ast.Basic("uint32"), "u8", "((__mode__(__QI__)))")
+    Basic(dtype='uint8')
+    >>> with_attribute(c_ast.Basic("float32"), "v4", "((vector_size(16)))")
+    UnsupportedType(what='v4')
+    """
+    mode = re.fullmatch(r"\(\(_*mode_*\(_*([A-Za-z]+?)_*\)\)\)", attribute)
+    family = re.fullmatch(r"(u?int|float)\d+", kind.dtype) if isinstance(kind, c_ast.Basic) else None
+    bits = None if mode is None else _MODES.get(mode[1])
+    if family is None or bits is None or mode is None or mode[1].endswith("F") != (family[1] == "float"):
+        return c_ast.UnsupportedType(name)
+    return c_ast.Basic(f"{family[1]}{bits}")

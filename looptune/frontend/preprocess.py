@@ -12,7 +12,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -75,7 +75,8 @@ class Preprocessed:
 
     ``skipped`` names headers that were not read, ``missing`` those of them that the text has in quotes, with the place;
     ``defined`` are the lines that define or undefine a macro; ``ignored`` the errors that a tolerant reading ignored.
-    ``includes`` are those of files that were found, also where a guard left their text out.
+    ``includes`` are those of files that were found, also where a guard left their text out. ``attributes`` are those
+    that make types others, by the index of the ``typedef`` that they stand in.
     """
 
     text: str
@@ -89,6 +90,7 @@ class Preprocessed:
     defined: tuple[Span, ...] = ()
     ignored: tuple[ParseError, ...] = ()
     includes: tuple[Include, ...] = ()
+    attributes: Mapping[int, str] = field(default_factory=dict)
 
     def token_at(self, line: int, col: int) -> int:
         """Return the index of the token at a position of ``text``, or of the last one before it.
@@ -513,6 +515,7 @@ class _Text:
         self.offset = self.depth = 0
         self.opened_after = ""  # what is in front of the brace at file scope: ) or, as before C89, ; for a function
         self.declaration: tuple[int, int] | None = None  # how many texts and tokens are in front of it
+        self.attributes: dict[int, str] = {}
 
     def put(self, text: str) -> None:
         """Write a text that is no token."""
@@ -530,6 +533,14 @@ class _Text:
             self.declaration = None
         self.tokens.append(Token(text, self.offset, span, macro, place))
         self.put(text)
+
+    def put_attribute(self, said: str) -> bool:
+        """Keep an attribute that makes a type another with its ``typedef``; False if it stands elsewhere."""
+        first = len(self.tokens) if self.declaration is None else self.declaration[1]
+        if self.tokens[first : first + 1] and self.tokens[first].text == "typedef":
+            self.attributes[first] = self.attributes.get(first, "") + said
+            return True
+        return False
 
     def put_pragma(self, number: int) -> None:
         """Write the line that stands for a pragma."""
@@ -559,7 +570,7 @@ def _write(machine: _Preprocessor) -> Preprocessed:
             made.put("\n" if dropping is False and "\n" in token.value else " ")
             previous = None
             continue
-        if dropping or left_out.skips(token, machine):
+        if dropping or left_out.skips(token, machine, made.put_attribute):
             continue
         number = getattr(token, "pragma", None)
         if number is not None:
@@ -578,4 +589,5 @@ def _write(machine: _Preprocessor) -> Preprocessed:
     return Preprocessed(
         text, tuple(made.tokens), tuple(machine.pragmas), machine.sources, macros, tuple(machine.skipped), starts,
         tuple(machine.missing), tuple(machine.defined), tuple(machine.ignored), tuple(machine.includes),
+        made.attributes,
     )  # fmt: skip

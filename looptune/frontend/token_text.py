@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from looptune.core.errors import UnsupportedError
@@ -24,8 +25,12 @@ class LeftOut:
         self.said: list[str] = []
         self.parens = self.braces = 0
 
-    def skips(self, token: Any, machine: Any) -> bool:
-        """Whether the token is part of one. UnsupportedError for an attribute that makes the type another."""
+    def skips(self, token: Any, machine: Any, changed: Callable[[str], bool]) -> bool:
+        """Whether the token is part of one.
+
+        ``changed`` is given an attribute that makes the type another, and tells whether it is kept with a ``typedef``.
+        UnsupportedError for one that is not.
+        """
         if not self.word:
             self.braces += (token.value == "{") - (token.value == "}")
             attribute = token.value in ("__attribute__", "__attribute")
@@ -39,7 +44,8 @@ class LeftOut:
             found = _MEANING.search(" ".join(self.said))
             where, _ = place_of(machine, token, Span("", 0, 0))
             of_system = re.search(r"\busr/(?:local/)?(?:include|lib)/", where.file)
-            if found is not None and self.word.startswith("__attribute") and not of_system:
+            is_type = found is not None and self.word.startswith("__attribute") and not of_system
+            if found is not None and is_type and not changed("".join(self.said)):
                 raise UnsupportedError(f"the attribute {found[0]} is not supported: write plain C types", where)
             self.word, self.said = "", []
         return True

@@ -1,9 +1,9 @@
 /* expect:
-FILE:6:49: the attribute vector_size is not supported: write plain C types
-  typedef float v4 __attribute__((vector_size(16)));
-                                                  ^
+FILE:6:41: the attribute vector_size is not supported: write plain C types
+  float four __attribute__((vector_size(16)));
+                                            ^
 */
-typedef float v4 __attribute__((vector_size(16)));
-void f(int n, v4 *x) {
+float four __attribute__((vector_size(16)));
+void f(int n, float *x) {
   for (int i = 0; i < n; i++) x[i] = x[i] + x[i];
 }
