@@ -67,6 +67,17 @@ def test_no_entry_of_compiled_code_is_anothers(tmp_path: Path) -> None:
     assert sorted(filter(None, (one.load(("float",)), one.load(("double",))))) in (["of double"], ["of float"])
 
 
+def test_compiled_code_is_of_the_settings_of_the_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code that was not optimised, or that checks bounds, is not what another process would have compiled."""
+    files = CodeFiles(str(tmp_path), "f", "stamp")
+    files.save(("float",), "as the tests compile")
+    for name, value in (("NUMBA_OPT", "3"), ("NUMBA_BOUNDSCHECK", "1"), ("NUMBA_LOOP_VECTORIZE", "0")):
+        with monkeypatch.context() as patch:
+            patch.setenv(name, value)
+            assert files.load(("float",)) is None, name
+    assert files.load(("float",)) == "as the tests compile"
+
+
 def run(cache: Path, text: str = TEXT) -> None:
     """Build it in another process, from what the cache holds, and look at what it computes."""
     code = (

@@ -14,8 +14,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import llvmlite
 import numba
 from numba import njit
+from numba.core import config as numba_config
 from numba.core import typeinfer
 from numba.core.caching import FunctionCache
 from numba.core.serialize import dumps
@@ -26,6 +28,17 @@ DIGEST = "__digest__"
 """The attribute of a module that has a digest of its source; the time and the size of its file do not count then."""
 
 
+def compiler_settings() -> tuple[str, ...]:
+    """Return the versions of Numba and LLVM, and the variables of the environment that change the code they make.
+
+    Code that another process compiled under ``NUMBA_OPT=0`` may take 20 times as long, and nobody would notice.
+    """
+    numba_config.reload_config()  # as the compiler does at its first use
+    names = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "DISABLE_INTEL_SVML")
+    settings = (f"{name}={getattr(numba_config, name, None)!r}" for name in names)
+    return (numba.__version__, llvmlite.__version__, *settings)
+
+
 class CodeFiles:
     """The interface of a Numba cache; ``key``: signature, machine, and what the function is compiled from."""
 
@@ -33,7 +46,7 @@ class CodeFiles:
         self.folder, self.base, self.stamp = Path(folder), base, stamp
 
     def _path(self, key: tuple[Any, ...]) -> tuple[Path, str]:
-        facts = repr((numba.__version__, self.stamp, key))
+        facts = repr((compiler_settings(), self.stamp, key))
         return self.folder / f"{self.base}.{hashlib.sha256(facts.encode()).hexdigest()[:32]}.code", facts
 
     def save(self, key: tuple[Any, ...], data: Any) -> None:
