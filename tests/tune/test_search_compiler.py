@@ -17,8 +17,9 @@ from looptune.runtime.device import DeviceInfo
 from looptune.runtime.outcome import COMPILER, NotBuilt, Timed, WrongResult
 from looptune.runtime.targets import Model, target
 from looptune.tune.execution.lab import PreparedVersion
+from looptune.tune.measure.build_steps import Finalist
 from looptune.tune.measure.evaluate import KernelBuilder
-from looptune.tune.measure.finalists import CHECKS, Finalist, build_check, build_finalist
+from looptune.tune.measure.finalists import CHECKS, build_check, build_finalist
 from looptune.tune.measure.finals_rounds import Finals, FinalsRequest
 from looptune.tune.measure.measuring_device import MeasuringDevice
 from looptune.tune.session import experiment, finals

@@ -69,6 +69,19 @@ class Built:
     binary: Binary
 
 
+@dataclass(frozen=True, slots=True)
+class Finalist:
+    """A built finalist.
+
+    ``timed``: its binary at the user's sizes; ``at_prime_sizes``, ``at_edge_sizes``: those with which it is verified
+    once more, None where what was verified in the search is the same code, or where a job has no such sizes.
+    """
+
+    timed: Binary
+    at_prime_sizes: Binary | None = None
+    at_edge_sizes: Binary | None = None
+
+
 def plans_of(job: Job, codelet: Codelet, note: str) -> Plans:
     """Return the plans to compile: with constant sizes, at the user's and at the prime ones, or one for all sizes."""
     if not job.target.specializes_sizes:

@@ -12,17 +12,16 @@ the finals are Numba's, and nothing that was verified of the other compiler's co
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from looptune.backends.base import Backend, Binary
 from looptune.core.errors import ResourceError
 from looptune.runtime.outcome import Outcome, OverLimit
 from looptune.tune.execution.worker_loop import PickledValue, pickle_value
-from looptune.tune.measure.build_steps import BuildStep, Plans, plans_of
+from looptune.tune.measure.build_steps import BuildStep, Finalist, Plans, plans_of
 from looptune.tune.measure.device_limits import exceeded
 
 if TYPE_CHECKING:
+    from looptune.backends.base import Backend
     from looptune.ir.nodes import Codelet
     from looptune.lower.plan import Plan
     from looptune.tune.job import Job
@@ -30,19 +29,6 @@ if TYPE_CHECKING:
 
 LINES_A_SECOND = 120
 """So many lines of a kernel's source Numba compiles in a second, while the others compile too."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finalist:
-    """A built finalist.
-
-    ``timed``: its binary at the user's sizes; ``at_prime_sizes``, ``at_edge_sizes``: those with which it is verified
-    once more, None where what was verified in the search is the same code, or where a job has no such sizes.
-    """
-
-    timed: Binary
-    at_prime_sizes: Binary | None = None
-    at_edge_sizes: Binary | None = None
 
 
 CHECKS = ("at_prime_sizes", "at_edge_sizes")

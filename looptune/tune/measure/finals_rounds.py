@@ -18,7 +18,7 @@ from looptune.tune.measure.finals_energy import ENERGY_S, EnergyMeter
 
 if TYPE_CHECKING:
     from looptune.runtime.device import Run
-    from looptune.tune.measure.finalists import Finalist
+    from looptune.tune.measure.build_steps import Finalist
     from looptune.tune.measure.measuring_device import MeasuringDevice
 
 PAUSES_S = (0.0, 1.0, 4.0)

@@ -45,8 +45,7 @@ from looptune.tune.measure.reference import NOT_COMPARED, NOT_INDEPENDENTLY, Ref
 if TYPE_CHECKING:
     import numpy as np
 
-    from looptune.tune.measure.build_steps import BuildStep, Built
-    from looptune.tune.measure.finalists import Finalist
+    from looptune.tune.measure.build_steps import BuildStep, Built, Finalist
 
 
 def verification_text(judge: ReferenceComparison, odd: ReferenceComparison | None = None, sizes: str = "") -> str:

@@ -28,8 +28,8 @@ from looptune.tune.execution.lab import FIRST, NextStep, Order, PreparedVersion,
 from looptune.tune.execution.worker_loop import TaskError, TaskResult
 from looptune.tune.incumbent import Incumbent
 from looptune.tune.measure.pruning import CUT, WAITED_US, predicted_outcome
-from looptune.tune.session.asked_version import AskedVersion, mark
 from looptune.tune.session.budget import FINISHING
+from looptune.tune.session.requested_version import RequestedVersion, mark
 from looptune.tune.session.statistics import SweepStatistics
 from looptune.tune.store.store import Row, Store
 
@@ -92,11 +92,11 @@ class Coordinator:
         self._later = {c.text for c in first} if guesses and cuts else frozenset()
         self._tally = SweepStatistics(strategy.space.versions, tuple(c.text for c in first), budget)
         self._exhausted = False
-        self._opened: deque[AskedVersion] = deque()
-        self._waiting: deque[AskedVersion] = deque()
-        self._in_flight: dict[str, AskedVersion] = {}
-        self._built: deque[AskedVersion] = deque()
-        self._parked: list[AskedVersion] = []
+        self._opened: deque[RequestedVersion] = deque()
+        self._waiting: deque[RequestedVersion] = deque()
+        self._in_flight: dict[str, RequestedVersion] = {}
+        self._built: deque[RequestedVersion] = deque()
+        self._parked: list[RequestedVersion] = []
         self._look_at = 0.0
         self._measuring: dict[str, float] = {}
         self._best_predicted_us: float | None = None
@@ -211,7 +211,7 @@ class Coordinator:
 
     def _tell(self) -> None:
         """In the order asked, and number n only when the strategy's window is full: see strategies/base.py."""
-        while self._opened and self._opened[0].is_settled:
+        while self._opened and self._opened[0].is_done:
             # What waits may turn out a duplicate, and then one more is asked for.
             if len(self._opened) < self._strategy.window and (self._waiting or not self._done_asking()):
                 return
@@ -229,7 +229,7 @@ class Coordinator:
             return False
         row = Row(self._lab.context, configuration.text, "version" if configuration.lines else "default", self._name)
         key = row.key
-        opened = AskedVersion(configuration, row, proposed, mark(key) in self._seen)
+        opened = RequestedVersion(configuration, row, proposed, mark(key) in self._seen)
         self._seen.add(mark(key))
         self._opened.append(opened)
         self._waiting.append(opened)
@@ -265,7 +265,7 @@ class Coordinator:
                 case outcome:
                     self._record(opened, outcome)
 
-    def _launch(self, opened: AskedVersion, prepared: PreparedVersion) -> None:
+    def _launch(self, opened: RequestedVersion, prepared: PreparedVersion) -> None:
         """Compile, unless the same source is in flight, was seen in this sweep, or was measured in another."""
         row = opened.row
         twin = self._in_flight.get(row.emitted)
@@ -296,7 +296,7 @@ class Coordinator:
         for part in prepared.ahead if self._is_shared(opened, prepared.lines) else prepared.ahead[:idle]:
             self._workers.compile(self._number, AHEAD_OF_BUILD, "ahead", part, order=order)
 
-    def _is_shared(self, opened: AskedVersion, lines: int) -> bool:
+    def _is_shared(self, opened: RequestedVersion, lines: int) -> bool:
         """Tell whether several processes compile the kernels of a version, though each could have a version.
 
         That is a long one that is predicted to be faster than the best so far and all in flight, in a budget of time.
@@ -352,7 +352,7 @@ class Coordinator:
             return False
         return self._tally.left_s() < (1 - shares * FIRST_SHARE) * seconds
 
-    def _next_built(self) -> AskedVersion | None:
+    def _next_built(self) -> RequestedVersion | None:
         """Return the version that is measured next, None to wait for one that the others are compared with.
 
         As long as nothing has a time, that is a guess that has not failed: without a time to compare with, a slow
@@ -375,7 +375,7 @@ class Coordinator:
         self._built.remove(opened)
         return opened
 
-    def _next_predicted(self, alone: bool) -> AskedVersion | None:
+    def _next_predicted(self, alone: bool) -> RequestedVersion | None:
         """Return the built version with the least predicted time; those that are measured whole precede all but one.
 
         None if it is ``alone`` and takes far longer than one that is still being built, for which there is time.
@@ -388,7 +388,7 @@ class Coordinator:
         self._built.remove(opened)
         return opened
 
-    def _hopeless(self, opened: AskedVersion) -> Outcome | None:
+    def _hopeless(self, opened: RequestedVersion) -> Outcome | None:
         """Return the outcome of a version that is not run because of its predicted time, or None."""
         if opened.predicted_us is None or opened.previous is not None or not (self._cuts and self._compared(opened)):
             return None
@@ -404,14 +404,14 @@ class Coordinator:
             if outcome is not None and self._workers.withdraw(self._number, opened):
                 self._record(opened, outcome)
 
-    def _next_guess(self) -> AskedVersion | None:
+    def _next_guess(self) -> RequestedVersion | None:
         """Return the guess that is measured first, None without any.
 
         Each runs at reduced sizes as soon as it is built. Then that is the fastest there, once all have run there or
         nothing has a time late in a budget: a version may take minutes at the user's sizes, of which nothing else has
         a part in the meantime.
         """
-        guesses = [o for o in self._opened if o.configuration.text in self._guesses and not o.is_settled]
+        guesses = [o for o in self._opened if o.configuration.text in self._guesses and not o.is_done]
         unknown = [o for o in guesses if o.reduced_us is None]
         built = next((o for o in unknown if o in self._built), None)
         known = min((o for o in guesses if o not in unknown), key=lambda o: o.reduced_us or math.inf, default=None)
@@ -419,24 +419,24 @@ class Coordinator:
             return built or unknown[0]
         return known
 
-    def _claim(self, opened: AskedVersion) -> Row | None:
+    def _claim(self, opened: RequestedVersion) -> Row | None:
         """Return the row that is in the way, None for none; a version of which there is more to measure has its own."""
         if opened.previous is not None:
             return None
         return self._store.claim(opened.row, fresh=self._fresh, whole=self._whole(opened))
 
-    def _whole(self, opened: AskedVersion) -> bool:
+    def _whole(self, opened: RequestedVersion) -> bool:
         """Tell whether the version with which all others are compared is measured completely.
 
         This holds also if a better one happens to be ready first.
         """
         return not self._cuts or not self._compared(opened)
 
-    def _compared(self, opened: AskedVersion) -> bool:
+    def _compared(self, opened: RequestedVersion) -> bool:
         """Tell whether the version is compared with the best so far."""
         return opened.proposed or opened.configuration.text in self._later | self._guesses
 
-    def _stands(self, opened: AskedVersion, row: Row) -> bool:
+    def _stands(self, opened: RequestedVersion, row: Row) -> bool:
         """Whether a finished row says of this one what is to be known."""
         return row.status != "cut_off" or not self._whole(opened)
 
@@ -453,7 +453,7 @@ class Coordinator:
         timed = ((outcome, us) for outcome, us in known if isinstance(outcome, Timed))
         return min(timed, key=lambda found: found[0].median_us, default=(None, None))
 
-    def _take(self, opened: AskedVersion, other: Row) -> None:
+    def _take(self, opened: RequestedVersion, other: Row) -> None:
         """Record the outcome of a row that another sweep has finished, of this configuration or of its source."""
         assert other.outcome is not None, "a finished row has an outcome"
         self._tally.resumed += 1
@@ -462,7 +462,7 @@ class Coordinator:
         else:
             self._record(opened, other.outcome)
 
-    def _receive_prepared(self, opened: AskedVersion, reply: Reply) -> None:
+    def _receive_prepared(self, opened: RequestedVersion, reply: Reply) -> None:
         match reply:
             case TaskResult(value, seconds):
                 self._tally.judge_s += seconds
@@ -474,7 +474,7 @@ class Coordinator:
             case timed_out:
                 opened.answer = timed_out
 
-    def _receive_built(self, opened: AskedVersion, reply: Reply) -> None:
+    def _receive_built(self, opened: RequestedVersion, reply: Reply) -> None:
         match reply:
             case TaskResult(value, seconds):
                 self._tally.compile_s += seconds
@@ -490,7 +490,7 @@ class Coordinator:
             case timed_out:
                 self._record(opened, timed_out)
 
-    def _receive_measured(self, opened: AskedVersion, reply: Reply) -> None:
+    def _receive_measured(self, opened: RequestedVersion, reply: Reply) -> None:
         opened.took_s += time.monotonic() - self._measuring.pop(opened.key)
         match reply:
             case TaskResult(NextStep(task, so_far, reduced_us)):
@@ -519,7 +519,7 @@ class Coordinator:
         self._store.finish(opened.key, outcome)
         self._settle_measured(opened, outcome)
 
-    def _record(self, opened: AskedVersion, outcome: Outcome) -> None:
+    def _record(self, opened: RequestedVersion, outcome: Outcome) -> None:
         """Record the outcome of a version that is not built, never ran, or has run as far as it can."""
         if opened.previous is not None:
             self._settle_measured(opened, opened.previous)
@@ -527,7 +527,7 @@ class Coordinator:
         self._store.record(opened.row, outcome)
         self._settle(opened, replace(opened.row, status=outcome.status, outcome=outcome))
 
-    def _settle_measured(self, opened: AskedVersion, outcome: Outcome) -> None:
+    def _settle_measured(self, opened: RequestedVersion, outcome: Outcome) -> None:
         self._tally.measured(outcome, opened.took_s)
         self._settle(opened, replace(opened.row, status=outcome.status, outcome=outcome))
 
@@ -537,18 +537,18 @@ class Coordinator:
             if opened.previous is not None:
                 self._settle_measured(opened, opened.previous)
 
-    def _settle(self, opened: AskedVersion, row: Row) -> None:
+    def _settle(self, opened: RequestedVersion, row: Row) -> None:
         self._in_flight.pop(opened.row.emitted, None)
-        opened.is_settled, opened.cost_us = True, row.cost_us
+        opened.is_done, opened.cost_us = True, row.cost_us
         self._tally.add(row)
         if self._tally.best is row:
             self._best_predicted_us = opened.predicted_us
             self._withdraw_hopeless()
         self._progress(self._tally.progress(row))
 
-    def _settle_duplicate(self, opened: AskedVersion, cost_us: float | None) -> None:
+    def _settle_duplicate(self, opened: RequestedVersion, cost_us: float | None) -> None:
         self._tally.counts["duplicate"] += 1
-        opened.is_settled, opened.cost_us = True, cost_us
+        opened.is_done, opened.cost_us = True, cost_us
 
     def _lookup(self, key: str) -> Row | None:
         return self._store.lookup((key,)).get(key)

@@ -13,7 +13,7 @@ from looptune.tune.store.store import Row
 
 
 @dataclass(slots=True, eq=False)
-class AskedVersion:
+class RequestedVersion:
     """A configuration asked for and not yet told. ``proposed``: by the strategy, which wants to be told.
 
     ``answer``: what the store or the pool has said of it, None before. ``same_as``: the open one with its key or
@@ -28,9 +28,9 @@ class AskedVersion:
     repeated: bool
     key: str = field(init=False)
     answer: Row | PreparedVersion | Outcome | None = None
-    is_settled: bool = False
+    is_done: bool = False
     cost_us: float | None = None
-    same_as: AskedVersion | None = None
+    same_as: RequestedVersion | None = None
     built: Any = None
     previous: Outcome | None = None
     took_s: float = 0.0
