@@ -30,6 +30,7 @@ COMMON = (
 CUDA = (
     *COMMON,
     "looptune.backends.cuda.driver",
+    "looptune.backends.cuda.fork",
     "looptune.backends.cuda.launch",
     "looptune.backends.numba_cuda.tested_versions",
     "looptune.backends.numba_cuda.noalias",

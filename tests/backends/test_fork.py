@@ -23,6 +23,8 @@ class Driver:
             if name.endswith("Create"):
                 self.made += 1
                 return self.success, f"made {self.made}"
+            if name == "cuStreamIsCapturing":
+                return self.success, 0
             self.told.append(" ".join((name, *map(str, args[:2]))))
             return (self.success,)
 
@@ -43,3 +45,23 @@ def test_both_begin_together_and_what_follows_waits(monkeypatch: pytest.MonkeyPa
         "cuEventRecord made 2 main", "a on main", "cuStreamWaitEvent made 1 made 2", "b on made 1",
         "cuEventRecord made 3 made 1", "cuStreamWaitEvent main made 3", "c on main",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", ["a", "b"])
+def test_the_streams_are_joined_where_a_launch_fails(monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
+    made_up = Driver(fork.driver.CUresult.CUDA_SUCCESS)
+    monkeypatch.setattr(fork, "driver", made_up)
+    side = fork.Fork()
+
+    def launch(name: str) -> Callable[[object], None]:
+        def on(stream: object) -> None:
+            made_up.told.append(f"{name} on {stream}")
+            if name == wrong:
+                raise RuntimeError(name)
+
+        return on
+
+    with pytest.raises(RuntimeError, match=wrong):
+        side.run("main", [launch("a"), launch("b")])
+    apart = "cuStreamWaitEvent made 1 made 2" in made_up.told
+    assert apart == (made_up.told[-1] == "cuStreamWaitEvent main made 3") == (wrong == "b")

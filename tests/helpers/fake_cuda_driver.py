@@ -131,9 +131,9 @@ class Code:
         return SimpleNamespace(handle=hash(name))
 
 
-def install(module: ModuleType, **facts: Any) -> Driver:
+def install(module: ModuleType, kind: type[Driver] = Driver, **facts: Any) -> Driver:
     """``module``, as ``looptune build`` makes it, on a made-up GPU for good; nothing is compiled."""
-    driver = Driver(**facts)
+    driver = kind(**facts)
     vars(module).update(driver=driver, ObjectCode=Code, cubin=_named)
     return driver
 

@@ -432,8 +432,8 @@ class Writer(ABC):
         return f"int64({ident(name)})" if dtype.startswith("u") else ident(name)
 
 
-Launched = Callable[[Launch | HostLoop, str], Iterator[str]]
-"""The lines of a launch, or of a persistent loop, at an indentation."""
+Launched = Callable[[Launch | HostLoop, str, Step | None], Iterator[str]]
+"""The lines of a launch, or of a persistent loop, at an indentation; with the step directly before it, if any."""
 
 
 def host_steps(
@@ -442,14 +442,14 @@ def host_steps(
     """Yield the loops and conditions around launches; ``opening`` are the first lines of every loop's body."""
     if not steps:
         yield f"{indent}pass"
-    for step in steps:
+    for before, step in zip((None, *steps), steps, strict=False):
         match step:
             case HostLoop(var, lo, hi, stride, body) if not step.blocks_per_sm:
                 yield f"{indent}for {ident(var)} in range({writer.bound(lo)}, {writer.bound(hi)}, {stride}):"
                 yield from (f"{indent}    {line}" for line in opening)
                 yield from host_steps(body, writer, indent + "    ", launched, opening)
             case Launch() | HostLoop():
-                yield from launched(step, indent)
+                yield from launched(step, indent, before)
             case HostIf(cond, then, other):
                 yield f"{indent}if {writer.condition(cond)}:"
                 yield from host_steps(then, writer, indent + "    ", launched, opening)

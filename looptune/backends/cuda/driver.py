@@ -70,10 +70,19 @@ class Graph:
     def __init__(self, stream: Any, action: Callable[[Any], None], owner: object = None) -> None:
         self.owner = owner
         check(driver.cuStreamBeginCapture(stream, driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED))
-        action(stream)
+        try:
+            action(stream)
+        except BaseException:
+            # Else the stream would go on to record.
+            error, *made = driver.cuStreamEndCapture(stream)
+            if error == SUCCESS:
+                driver.cuGraphDestroy(made[0])
+            raise
         graph = check(driver.cuStreamEndCapture(stream))
-        self.ready = check(driver.cuGraphInstantiate(graph, 0))
-        check(driver.cuGraphDestroy(graph))
+        try:
+            self.ready = check(driver.cuGraphInstantiate(graph, 0))
+        finally:
+            driver.cuGraphDestroy(graph)
 
     def launch(self, stream: Any) -> None:
         check(driver.cuGraphLaunch(self.ready, stream))

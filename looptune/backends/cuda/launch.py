@@ -2,6 +2,7 @@
 
     few launches     their parameters stay in memory: only the addresses of arrays that have moved are written
     many             launched one by one; when called again with the same arrays, all replayed from one CUDA graph
+    concurrent       as many, and in the graph two kernels at a time
 
 Parameters are in Numba's layout, in which an array is two null pointers, items, item size, data, shape and stride, or
 in C's, in which it is a pointer. ``looptune build`` copies this file into its modules.
@@ -30,6 +31,7 @@ from looptune.backends.cuda.driver import (
     check,
     max_cooperative_blocks,
 )
+from looptune.backends.cuda.fork import Fork
 
 FEW = 8
 """Launches whose parameters are all kept in memory."""
@@ -200,10 +202,15 @@ class Launcher(ABC):
         self.last: Any = None
         self.graphs: OrderedDict[Any, Graph] = OrderedDict()
         self.own_stream: Any = None
+        self.fork: Fork | None = None
+        """Where kernels may run at the same time; it outlives the captures, of which its stream is a part."""
 
     @abstractmethod
     def step(self, stream: Any) -> None:
-        """Launch all kernels of the plan on ``stream``, in order, with the arrays and floats of the call."""
+        """Launch all kernels of the plan on ``stream``, in order, with the arrays and floats of the call.
+
+        Those that may run at the same time do so where the stream is captured, see ``Fork.serves``.
+        """
 
     def place(self, pointers: tuple[int, ...], counts: tuple[int, ...]) -> None:
         """Set the address and the number of elements of each array for the next calls."""
@@ -244,7 +251,8 @@ class BoundPlan(Launcher):
 
     ``plan(launch, new, *params)`` calls ``launch(kernel, grid, block, *args)`` for each launch in turn, and
     ``new(count, dtype)`` for its own arrays, with ``zeros=True`` for those that have to be zero. A grid that is a
-    number is the number of blocks that each multiprocessor runs of a kernel whose blocks wait for each other.
+    number is the number of blocks that each multiprocessor runs of a kernel whose blocks wait for each other. With
+    ``beside=True`` the kernel may run at the same time as that of the call directly before.
     ``params`` are the sizes, and an ArgumentSlot for every other parameter; ``load`` compiles and loads a kernel, whose
     parameters with these numbers have these values if they are a ``Size``. Its own arrays have at most ``most``
     elements, else TooManyElements is raised.
@@ -264,7 +272,8 @@ class BoundPlan(Launcher):
         # With what launches it, and all that the driver is told.
         self.launches: list[tuple[ParameterBlock, Callable[..., Any], tuple[Any, ...]]] | None = []
         self._walk(self._keep)
-        if len(self.launches) > FEW:
+        # Only a graph runs two at a time.
+        if len(self.launches) > FEW or self.fork is not None:
             self.launches = None
 
     def place(self, pointers: tuple[int, ...], counts: tuple[int, ...]) -> None:
@@ -287,14 +296,30 @@ class BoundPlan(Launcher):
     def step(self, stream: Any) -> None:
         for frame in self.frames.values():
             self._settle(frame)
+        fork = self.fork if self.fork is not None and self.fork.serves(stream) else None
+        waiting: list[Callable[[Any], None]] = []
 
-        def launch(kernel: Any, grid: Grid, block: Sequence[int], *args: Any) -> None:
-            frame = self._frame(kernel, block, args)
-            frame.fill(_sizes(args))
-            call, told = frame.call(grid, stream)
-            check(call(*told))
+        def launch(kernel: Any, grid: Grid, block: Sequence[int], *args: Any, beside: bool = False) -> None:
+            if fork is None:
+                self._launch(kernel, grid, block, args, stream)
+                return
+            # What waits is launched with the next one, or before it; at most two run at the same time.
+            if waiting and not beside:
+                fork.run(stream, [waiting.pop()])
+            waiting.append(lambda on: self._launch(kernel, grid, block, args, on))
+            if len(waiting) == 2:
+                fork.run(stream, waiting)
+                waiting.clear()
 
         self._walk(launch)
+        for last in waiting:
+            last(stream)
+
+    def _launch(self, kernel: Any, grid: Grid, block: Sequence[int], args: Sequence[Any], stream: Any) -> None:
+        frame = self._frame(kernel, block, args)
+        frame.fill(_sizes(args))
+        call, told = frame.call(grid, stream)
+        check(call(*told))
 
     def _walk(self, launch: Callable[..., None]) -> None:
         self.made = 0
@@ -325,9 +350,11 @@ class BoundPlan(Launcher):
         if self.floats:
             frame.set_floats(self.floats)
 
-    def _keep(self, kernel: Any, grid: Grid, block: Sequence[int], *args: Any) -> None:
+    def _keep(self, kernel: Any, grid: Grid, block: Sequence[int], *args: Any, beside: bool = False) -> None:
         """Note a launch, as long as there are few; in any case all kernels are compiled and their grids checked."""
         assert self.launches is not None, "they are being noted"
+        if beside and self.fork is None:
+            self.fork = Fork()
         if len(self.launches) > FEW:
             self._frame(kernel, block, args).call(grid, self.stream)
             return

@@ -119,7 +119,6 @@ class PlanLauncher(Launcher):
     ) -> None:
         super().__init__()
         self.plan, self.grids, self.sizes = program.plan, program.grids, dict(sizes)
-        self.fork: Fork | None = None
         self.pairs = has_concurrent(self.plan)
         self.names = (*arrays, *floats)
         self.scratch = {local.name: _scratch(local, self.sizes) for local in self.plan.device_locals}
@@ -136,13 +135,13 @@ class PlanLauncher(Launcher):
 
     def step(self, stream: Any) -> None:
         """Launch all kernels: one after the other, or, in a graph, those at once that need not wait for each other."""
-        if not check(driver.cuStreamIsCapturing(stream)) or not self.pairs:
+        if self.pairs and check(driver.cuStreamIsCapturing(stream)):
+            self.fork = self.fork or Fork()
+        if self.fork is None or not self.fork.serves(stream):
             for _ in self.queued(self.floats, stream):
                 pass
             return
         self._settle(self.floats)
-        # It outlives the capture, of which its stream is a part until the end.
-        self.fork = self.fork or Fork()
         for group in in_groups(launches(self.plan.steps, self.sizes)):
             self.fork.run(stream, [partial(self._launch, kernel, env) for kernel, env in group])
 

@@ -41,7 +41,7 @@ from looptune.ir.nodes import (
 from looptune.ir.rewrite import walk
 from looptune.lower.cpu_names import CORES, IN_ANY_ORDER
 from looptune.lower.launch_work import Linear, as_number, is_uneven, launch_work
-from looptune.lower.plan import FinishedPlan, HostLoop, Kernel, Launch, Plan
+from looptune.lower.plan import FinishedPlan, HostLoop, Kernel, Launch, Plan, Step
 from looptune.lower.signature import half_scalars
 
 if TYPE_CHECKING:
@@ -294,7 +294,7 @@ def driver_function(
         shape = ", ".join(writer.bound(e) for e in local.shape) if local.shape else "1"
         yield f"    {ident(local.name)} = np.zeros(({shape},), {_element(local.dtype)})"
 
-    def launched(step: Launch | HostLoop, indent: str) -> Iterator[str]:
+    def launched(step: Launch | HostLoop, indent: str, _: Step | None) -> Iterator[str]:
         assert isinstance(step, Launch), "a CPU has no persistent kernels"
         yield from _launch(step.kernel, writer, indent, addresses)
         if stops:

@@ -51,6 +51,7 @@ from looptune.backends.numba_cuda.writer import CudaWriter, HostWriter, host_hel
 from looptune.core.version import toolchain
 from looptune.ir.nodes import HALF, Array, Local, Loop
 from looptune.lower.addresses import MOST_ELEMENTS
+from looptune.lower.concurrent_launches import is_concurrent
 from looptune.lower.machine import Machine
 from looptune.lower.pipeline import finish
 from looptune.lower.plan import (
@@ -61,6 +62,7 @@ from looptune.lower.plan import (
     Kernel,
     Launch,
     Plan,
+    Step,
     fuse_persistent_launches,
     uncounted_arrays,
 )
@@ -112,7 +114,8 @@ class KernelSources:
     parameters; ``host``: the body of a function of C's parameters that calls ``launch(kernel, grid, block, *args)`` for
     each launch and ``new(count, dtype)`` for each array of its own (``zeros=True`` if that has to be zero); a grid that
     is a number is that of a persistent kernel: the number of blocks per multiprocessor, all of which run at the same
-    time; ``wide``: the arrays that have to begin at a multiple of 16 bytes; ``wide_indices``: subscripts have 64 bits.
+    time, and ``beside=True`` says that a kernel may run at the same time as that of the call directly before; ``wide``:
+    the arrays that have to begin at a multiple of 16 bytes; ``wide_indices``: subscripts have 64 bits.
     """
 
     imports: tuple[str, ...]
@@ -143,8 +146,9 @@ def parts(plan: Plan, contract: Contract = "cc") -> KernelSources:
     return KernelSources(imports, defined, made, host, wide, finished.wide_indices)
 
 
-def _called(kernel: Kernel, grid: str, block: tuple[int, ...]) -> str:
+def _called(kernel: Kernel, grid: str, block: tuple[int, ...], beside: str) -> str:
     args = [ident(n) for n in (*kernel.arrays, *kernel.scalars)]
+    args += [f"beside={beside}"] if beside else []
     return f"launch({', '.join([kernel.name, grid, str(block), *args])})"
 
 
@@ -317,11 +321,14 @@ def _count(local: Local, writer: CudaWriter) -> str:
     return " * ".join(writer.bound(e, LEVEL["*"]) for e in local.shape) if local.shape else "1"
 
 
-Spelled = Callable[[Kernel, str, tuple[int, ...]], str]
-"""A launch as text: of a kernel, with a grid and a block; of a persistent one with blocks a multiprocessor."""
+Spelled = Callable[[Kernel, str, tuple[int, ...], str], str]
+"""A launch as text: of a kernel, with a grid and a block; of a persistent one with blocks a multiprocessor.
+
+The last one says when it may run at the same time as the launch directly before it, "" where it never may.
+"""
 
 
-def _indexed(plan: Plan, kernel: Kernel, grid: str, block: tuple[int, ...]) -> str:
+def _indexed(plan: Plan, kernel: Kernel, grid: str, block: tuple[int, ...], _beside: str) -> str:
     args = [ident(n) for n in kernel.arrays]
     rounded = {n: f"np.{HALF}({ident(n)})" for n, kind in half_scalars(plan).items() if kind == HALF}
     args += [f"np.{numpy_type(scalar_type(plan, n))}({rounded.get(n, ident(n))})" for n in kernel.scalars]
@@ -332,19 +339,39 @@ def _indexed(plan: Plan, kernel: Kernel, grid: str, block: tuple[int, ...]) -> s
 
 
 def _steps(plan: Plan, writer: CudaWriter, spelled: Spelled) -> Iterator[str]:
-    def launched(step: Launch | HostLoop, indent: str) -> Iterator[str]:
+    def launched(step: Launch | HostLoop, indent: str, before: Step | None) -> Iterator[str]:
         match step:
             case Launch(kernel):
-                yield from _launch(kernel, writer, indent, spelled)
+                first = before.kernel if isinstance(before, Launch) and is_concurrent(before.kernel, kernel) else None
+                yield from _launch(kernel, writer, indent, spelled, first)
             case HostLoop():
                 kernel = fuse_persistent_launches(step)
                 block = launched_block(kernel) if dynamic_shared_bytes(kernel) else kernel.block[:1]
-                yield f"{indent}{spelled(kernel, str(kernel.blocks_per_sm), block)}"
+                yield f"{indent}{spelled(kernel, str(kernel.blocks_per_sm), block, '')}"
 
     return host_steps(plan.steps, writer, "    ", launched)
 
 
-def _launch(kernel: Kernel, writer: CudaWriter, indent: str, spelled: Spelled) -> Iterator[str]:
+def _launch(kernel: Kernel, writer: CudaWriter, indent: str, spelled: Spelled, before: Kernel | None) -> Iterator[str]:
+    """``before``: the kernel directly before it, where both may run at the same time: if that has blocks at all."""
+    grid = _grid(kernel, writer)
+    beside = ""
+    if before is not None:
+        other = _grid(before, writer)
+        beside = f"min({other}) > 0" if other else "True"
+    if grid:
+        yield f"{indent}grid = {grid}"
+        yield f"{indent}if min(grid) > 0:"
+        indent += "    "
+    place = "grid" if grid else "(1,)"
+    whole = launched_block(kernel)
+    block = whole if len(kernel.axes) == 2 or kernel.block[1] > 1 or len(whole) > 2 else kernel.block[:1]
+    yield f"{indent}{spelled(kernel, place, block, beside)}"
+
+
+def _grid(kernel: Kernel, writer: CudaWriter) -> str:
+    """Return the blocks along each dimension as text, "" where there is always one block."""
+
     def count(axis: Loop, threads: int) -> str:
         per = axis.step * threads
         lo, hi = writer.bound(axis.lo, LEVEL["*"]), writer.bound(axis.hi, LEVEL["-"])
@@ -358,11 +385,4 @@ def _launch(kernel: Kernel, writer: CudaWriter, indent: str, spelled: Spelled) -
         along |= {"x": along["y"], "y": along.get("x", "1")}
     dimensions: tuple[Dimension, ...] = ("x", "y", "z")
     grid = [along.get(dim, "1") for dim in dimensions[: max(map(dimensions.index, along), default=0) + 1]]
-    if along:
-        yield f"{indent}grid = ({', '.join(grid)},)"
-        yield f"{indent}if min(grid) > 0:"
-        indent += "    "
-    place = "grid" if along else "(1,)"
-    whole = launched_block(kernel)
-    block = whole if len(kernel.axes) == 2 or kernel.block[1] > 1 or len(whole) > 2 else kernel.block[:1]
-    yield f"{indent}{spelled(kernel, place, block)}"
+    return f"({', '.join(grid)},)" if along else ""

@@ -282,7 +282,7 @@ class Gpu(Function):
             if key not in self.compiling:
                 found: list[tuple[Any, Sizes]] = []
                 plan = self.tuned.plans[self._usable(device, values)[0].plan]
-                plan.launches(lambda k, grid, block, *args: found.append((k, constant_sizes(args))),
+                plan.launches(lambda k, grid, block, *args, **_: found.append((k, constant_sizes(args))),
                               lambda *_, **__: ArgumentSlot(0), *self._params(self._marked(values)))  # fmt: skip
                 made = Compilation(target=self._compile, args=(dict.fromkeys(found), device.capability), daemon=True)
                 self.compiling[key] = made

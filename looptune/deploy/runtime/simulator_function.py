@@ -36,7 +36,10 @@ class Simulated(Function):
     def _new(self, count: int, dtype: str, zeros: bool = False) -> Any:
         return cuda.to_device(np.zeros(count, dtype)) if zeros else cuda.device_array(count, dtype)
 
-    def _launch(self, kernel: Any, grid: Sequence[int] | int, block: Sequence[int], *args: Any) -> None:
+    def _launch(
+        self, kernel: Any, grid: Sequence[int] | int, block: Sequence[int], *args: Any, beside: bool = False
+    ) -> None:
+        """Run a kernel; one runs at a time, also ``beside`` another one."""
         named = zip(self.tuned.signatures[kernel], args, strict=True)
         blocks = 1 if isinstance(grid, int) else grid  # one runs at a time
         kernel[blocks, tuple(block[:3]), 0, (*block[3:], 0)[0]](
