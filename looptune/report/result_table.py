@@ -122,8 +122,8 @@ def slower(result: Result) -> str:
 
 def title(result: Result) -> str:
     """Return the title of a result: kernel, type, sizes and device."""
-    sizes = " ".join(f"{n}={v}" for n, v in result.sizes.items())
-    return f"{result.kernel} {result.dtype} {sizes}, {result.facts.name} ({result.target})"
+    sizes = "".join(f" {n}={v}" for n, v in result.sizes.items())
+    return f"{result.kernel} {result.dtype}{sizes}, {result.facts.name} ({result.target})"
 
 
 def counts(result: Result) -> str:

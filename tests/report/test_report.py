@@ -358,3 +358,12 @@ def test_the_winners_kernels_are_kept_and_shown() -> None:
     assert shown in tables.markdown(made)
     assert "| 100%, 64 of 64 warps, limited by threads |" in tables.markdown(made)
     assert "limited by" not in tables.markdown(result(occupancy=conclusion.occupancy_of(used, "sm_999"), seconds={}))
+
+
+def test_a_title_has_the_sizes_there_are() -> None:
+    """A file whose sizes are constants has none, and no space before the comma."""
+    with_sizes = result()
+    assert tables.title(replace(with_sizes, sizes={"n": 8, "m": 9})).startswith(
+        f"{with_sizes.kernel} {with_sizes.dtype} n=8 m=9, "
+    )
+    assert tables.title(replace(with_sizes, sizes={})).startswith(f"{with_sizes.kernel} {with_sizes.dtype}, ")
