@@ -12,6 +12,7 @@ the finals are Numba's, and nothing that was verified of the other compiler's co
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from looptune.core.errors import ResourceError
@@ -23,11 +24,10 @@ from looptune.tune.measure.device_limits import exceeded
 if TYPE_CHECKING:
     from looptune.backends.base import Backend
     from looptune.ir.nodes import Codelet
-    from looptune.lower.plan import Plan
     from looptune.tune.job import Job
     from looptune.tune.measure.evaluate import KernelBuilder
 
-LINES_A_SECOND = 120
+LINES_A_SECOND = 100
 """So many lines of a kernel's source Numba compiles in a second, while the others compile too."""
 
 
@@ -41,9 +41,9 @@ def build_finalist(lab: KernelBuilder, codelet: Codelet, text: str) -> PickledVa
     The target's own compiler may use more of a resource than a device has, where the search's did not.
     """
     steps = finalist_steps(lab.job, plans_of(lab.job, codelet, text))
-    backend, plan = finals_backend(lab, steps["timed"].plans.timed)
+    backend = finals_backend(lab, steps)
     if backend is lab.searching:
-        return pickle_value(Finalist(backend.build(plan)))
+        return pickle_value(Finalist(backend.build(steps["timed"].plans.timed)))
     try:
         built = {name: backend.build(step.plan(lab.job.prime_problem)) for name, step in steps.items()}
     except ResourceError as error:
@@ -58,24 +58,27 @@ def build_check(lab: KernelBuilder, codelet: Codelet, text: str, name: str) -> N
     ``name``: which, by the fields of ``Finalist``.
     """
     steps = finalist_steps(lab.job, plans_of(lab.job, codelet, text))
-    if name in steps and finals_backend(lab, steps["timed"].plans.timed)[0] is not lab.searching:
+    if name in steps and finals_backend(lab, steps) is not lab.searching:
         # A version of which they exceed a limit has no finalist.
         with contextlib.suppress(ResourceError):
             lab.backend.build_ahead(steps[name].plan(lab.job.prime_problem), 0)
 
 
-def finals_backend(lab: KernelBuilder, plan: Plan) -> tuple[Backend, Plan]:
-    """Return what compiles a finalist, and the plan that it takes.
+def finals_backend(lab: KernelBuilder, steps: Mapping[str, BuildStep]) -> Backend:
+    """Return what compiles a finalist, by its steps.
 
-    That is the target's own compiler, unless it takes longer than a short budget has. Then it is the search's, whose
-    code was timed and verified, and tables say so.
+    That is the target's own compiler, unless it takes longer than a short budget has, at the user's sizes or at prime
+    ones, at which all loops have remainders. Then it is the search's, whose code was timed and verified, and tables
+    say so.
     """
     if lab.searching is lab.backend or not lab.job.finals_end:
-        return lab.backend, plan
-    finished = lab.searching.finish(plan)
-    # The sources of both compilers have about as many lines.
-    late = compile_s(lab.searching.emit(finished).count("\n")) > lab.job.finals_s
-    return (lab.searching, finished) if late else (lab.backend, plan)
+        return lab.backend
+    for name in steps.keys() - {"at_edge_sizes"}:
+        # The sources of both compilers have about as many lines.
+        source = lab.searching.emit(steps[name].plan(lab.job.prime_problem))
+        if compile_s(source.count("\n")) > lab.job.finals_s:
+            return lab.searching
+    return lab.backend
 
 
 def compile_s(lines: int) -> float:

@@ -38,7 +38,7 @@ from looptune.tune.execution.worker import Reply, returned_value
 from looptune.tune.execution.worker_loop import PickledValue, TaskError, TaskResult
 from looptune.tune.measure.build_steps import plans_of
 from looptune.tune.measure.evaluate import KernelBuilder
-from looptune.tune.measure.finalists import CHECKS, build_check, build_finalist, finals_backend
+from looptune.tune.measure.finalists import CHECKS, build_check, build_finalist, finalist_steps, finals_backend
 from looptune.tune.measure.finals_energy import LEAST_S
 from looptune.tune.measure.finals_rounds import FinalsRequest, Times
 from looptune.tune.measure.sequential import SequentialTimes, description, sequential_timer
@@ -110,10 +110,10 @@ def schedule_finalist(lab: KernelBuilder, text: str) -> ScheduleResult:
 def write_winner(lab: KernelBuilder, text: str) -> WinnerSources:
     """Return the sources and the resources of the version with the directives ``text``."""
     done = schedule_finalist(lab, text).codelet
-    timed = plans_of(lab.job, done, text).timed
-    backend, plan = finals_backend(lab, timed)
+    plans = plans_of(lab.job, done, text)
+    timed = plans.timed
     # It was built for the finals, and what was built is kept.
-    built = backend.build(plan)
+    built = finals_backend(lab, finalist_steps(lab.job, plans)).build(timed)
     return WinnerSources(c_printer.function(done), lab.backend.emit(timed), built.resources)
 
 
