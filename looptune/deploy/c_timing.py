@@ -116,18 +116,37 @@ class CTimer:
 
 
 def own_text(unit: Unit) -> str | None:
-    """Return the function as the file has it, where it compiles by itself under the declarations of a built one."""
+    """Return the function as the file has it, where it compiles by itself under the declarations of a built one.
+
+    If it needs macros of the file, these are expanded.
+    """
     head = unit.head
     if head is None or isinstance(head, str) or len(unit.parts) != 1 or unit.parts[0].path != unit.path:
         return None
-    start, end = unit.parts[0].body
-    text = "\n".join((openmp.includes(unit.codelet, head), *head.before, head.text, unit.text[start:end], ""))
-    with tempfile.TemporaryDirectory(prefix=cache_folder.process_prefix()) as folder:
-        path = Path(folder) / "own.c"
-        path.write_text(text)
-        # Without -w, which would also silence what is called and not declared.
-        refused = compile_error(["-std=gnu17", "-Werror=implicit", "-fsyntax-only", str(path)])
-    return text if refused is None else None
+    for body in (unit.text[slice(*unit.parts[0].body)], _expanded(unit)):
+        text = "\n".join((openmp.includes(unit.codelet, head), *head.before, head.text, body, ""))
+        with tempfile.TemporaryDirectory(prefix=cache_folder.process_prefix()) as folder:
+            path = Path(folder) / "own.c"
+            path.write_text(text)
+            # Without -w, which would also silence what is called and not declared.
+            if compile_error(["-std=gnu17", "-Werror=implicit", "-fsyntax-only", str(path)]) is None:
+                return text
+    return None
+
+
+def _expanded(unit: Unit) -> str:
+    """Return the body of the function with its macros expanded, indented anew, without pragmas and empty lines."""
+    prepared, opening = unit.prepared, unit.parts[0].open
+    if prepared is None:
+        return ""
+    first = next(k for k, token in enumerate(prepared.tokens) if token.span == opening)
+    body = prepared.text[prepared.tokens[first].offset : prepared.closing_token(first).offset + 1]
+    lines, depth = [], 0
+    for line in (line.strip() for line in body.splitlines()):
+        if line and not line.startswith("#"):
+            lines.append(f"{'    ' * (depth - line.startswith('}'))}{line}")
+            depth += line.count("{") - line.count("}")
+    return "\n".join(lines)
 
 
 def timed_lines(timer: CTimer, us: float, refused: Sequence[str]) -> list[str]:

@@ -93,13 +93,42 @@ def test_the_first_text_that_is_not_slower_is_written(
 
 
 def test_a_function_that_needs_its_file_is_not_written_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its own text has a macro of the file: its loops on one core are written, with the advice to keep the file."""
+    """Its own text has a type of the file: its loops on one core are written, with the advice to keep the file."""
     warnings: list[str] = []
     monkeypatch.setattr(CTimer, "time_us", lambda self, text: 300.0)
     monkeypatch.setattr(CTimer, "_least_us", lambda self, program: 100.0)
-    text = made(tmp_path, SCALE, warnings)
-    assert "TWO" not in text
+    own = SCALE.replace("int i = 0", "number i = 0").replace("#define", "typedef int number;\n#define", 1)
+    assert own.count("number") == 2
+    text = made(tmp_path, own, warnings)
+    assert "number" not in text
     assert warnings == ["scale: 300 us, and 100 us for the function of the file: keep that one"]
+
+
+def test_a_function_written_alone_has_no_macros_of_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are expanded; it is written, not a text that is slower."""
+    warnings: list[str] = []
+    monkeypatch.setattr(CTimer, "time_us", lambda self, text: 300.0)
+    monkeypatch.setattr(CTimer, "_least_us", lambda self, program: 100.0)
+    source = """#define N 24
+#define AT(i, j) A[(i) * N + (j)]
+#define EACH(i) for (int i = 0; i < N; i++)
+void f(float A[N * N], const float x[N], float y[N])
+{
+    EACH(i) {
+        float sum = 0; /* of a row */
+        EACH(j)
+            sum += AT(i, j) * x[j];
+        y[i] = sum;
+    }
+}
+"""
+    text = made(tmp_path, source, warnings)
+    assert [words in text for words in ("EACH", "AT(", "A[(i) * 24 + (j)] * x[j];")] == [False, False, True]
+    assert "    for (int i = 0; i < 24; i++) {\n        float sum = 0;" in text
+    assert len(warnings) == 1
+    assert "is written as it is" in warnings[0]
+    (tmp_path / "out.c").write_text(text)
+    subprocess.run(["gcc", "-Wall", "-Werror", "-fopenmp", "-c", "out.c"], cwd=tmp_path, check=True, timeout=60)
 
 
 @pytest.mark.parametrize(
