@@ -101,6 +101,8 @@ class Backend(ABC):
     """A code generator: it emits source text, builds it without a device, and loads the binary where the device is."""
 
     name: ClassVar[str]
+    lines_a_second: ClassVar[float] = 100.0
+    """So many lines of source the compiler takes in a second, while others compile on the same cores."""
 
     @abstractmethod
     def emit(self, plan: Plan) -> str: ...

@@ -99,7 +99,9 @@ def test_long_sources_are_built_after_short_ones_until_something_has_a_time(tmp_
         if step != "prepare":
             return TaskResult("built")
         long = "unroll 2" in given.text
-        return TaskResult(PreparedVersion(given.text, given.text, 20.0 if long else 30.0, lines=5000 if long else 50))
+        return TaskResult(
+            PreparedVersion(given.text, given.text, 20.0 if long else 30.0, compile_s=50.0 if long else 0.5)
+        )
 
     def open_workers(labs: Any) -> FakeWorkers:
         return Ordered(compiled, lambda lab, built, best: TaskResult(timed(10.0)), compilers=2)
@@ -131,7 +133,7 @@ def test_processes_share_the_kernels_of_the_best_long_version(tmp_path: Path) ->
         if step != "prepare":
             return TaskResult("built")
         factor = given.text.split()[-1]
-        return TaskResult(PreparedVersion(factor, factor, predicted[factor], (f"part of {factor}",), lines=5000))
+        return TaskResult(PreparedVersion(factor, factor, predicted[factor], (f"part of {factor}",), compile_s=50.0))
 
     def open_workers(labs: Any) -> FakeWorkers:
         return Ordered(compiled, lambda lab, built, best: TaskResult(timed(10.0)), compiling=1)

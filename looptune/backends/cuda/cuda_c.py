@@ -33,6 +33,7 @@ class CudaC(Backend):
     """The backend of CUDA C, for NVIDIA GPUs."""
 
     name = NAME
+    lines_a_second = 1000.0
 
     def __init__(self, arch: str = "sm_90", contract: Contract = "cc", cache: Path | None = None) -> None:
         """``cache``: the folder of compiled kernels, shared by processes; None compiles anew."""

@@ -23,14 +23,14 @@ class PreparedVersion:
     ``source_key``: a hash of the emitted source; versions with equal keys are one version. ``task``: what the build
     needs, pickled if it is large, since the coordinator only passes it on. ``predicted_us``: its predicted time at the
     user's sizes, None if nothing is predicted. ``ahead``: what idle processes can do for its builds, most useful first.
-    ``lines`` of its source.
+    ``compile_s``: how long its compilation takes, by the length of its source.
     """
 
     source_key: str
     task: Any
     predicted_us: float | None = None
     ahead: tuple[Any, ...] = ()
-    lines: int = 0
+    compile_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

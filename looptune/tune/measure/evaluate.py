@@ -103,10 +103,10 @@ class KernelBuilder:
         key = hashlib.sha256(emitted.encode()).hexdigest()
         if self.predict is None:
             return PreparedVersion(key, pickle_value(replace(first_step(self.job, plans), finished=finished)))
-        predicted, lines = self.predict(plans.timed), emitted.count("\n")
+        predicted, compile_s = self.predict(plans.timed), emitted.count("\n") / self.searching.lines_a_second
         step = replace(first_step(self.job, plans, predicted), finished=finished)
         task = pickle_value(step)
-        return PreparedVersion(key, task, predicted, tuple(_ahead(step, task)), lines)
+        return PreparedVersion(key, task, predicted, tuple(_ahead(step, task)), compile_s)
 
     def predicted(self, configurations: Sequence[Configuration]) -> dict[str, float]:
         """Return the predicted microseconds of those of the versions that can be mapped, by their texts."""

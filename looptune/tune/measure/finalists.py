@@ -27,10 +27,6 @@ if TYPE_CHECKING:
     from looptune.tune.job import Job
     from looptune.tune.measure.evaluate import KernelBuilder
 
-LINES_A_SECOND = 100
-"""So many lines of a kernel's source Numba compiles in a second, while the others compile too."""
-
-
 CHECKS = ("at_prime_sizes", "at_edge_sizes")
 """What a finalist is verified with, by the fields of ``Finalist``."""
 
@@ -76,14 +72,9 @@ def finals_backend(lab: KernelBuilder, steps: Mapping[str, BuildStep]) -> Backen
     for name in steps.keys() - {"at_edge_sizes"}:
         # The sources of both compilers have about as many lines.
         source = lab.searching.emit(steps[name].plan(lab.job.prime_problem))
-        if compile_s(source.count("\n")) > lab.job.finals_s:
+        if source.count("\n") / lab.backend.lines_a_second > lab.job.finals_s:
             return lab.searching
     return lab.backend
-
-
-def compile_s(lines: int) -> float:
-    """Return the seconds that Numba takes at most for a source of so many lines."""
-    return lines / LINES_A_SECOND
 
 
 def finalist_steps(job: Job, plans: Plans) -> dict[str, BuildStep]:

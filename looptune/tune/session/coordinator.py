@@ -52,8 +52,8 @@ AHEAD_OF_BUILD = "ahead"
 """The key of tasks that only fill the cache of compiled kernels."""
 FIRST_SHARE = 0.3
 """Of a budget of time: after it, a first version is measured even if others compile on the same cores."""
-LONG_SOURCE = 600
-"""Lines of a source that takes long to compile: Numba compiles about 150 of them a second."""
+LONG_COMPILE_S = 6.0
+"""A version that takes longer to compile may be the only thing that a short search has to show."""
 PARKED_S = 0.25
 """How often a version that another sweep is running is looked up."""
 
@@ -290,29 +290,29 @@ class Coordinator:
             return
         self._in_flight[row.emitted] = opened
         self._workers.warm(self._number, len(self._in_flight))
-        order = self._build_order(opened.predicted_us, prepared.lines)
+        order = self._build_order(opened.predicted_us, prepared.compile_s)
         self._workers.compile(self._number, opened, "build", prepared.task, order=order)
         idle = max(0, self._workers.compilers - self._workers.compiling)
-        for part in prepared.ahead if self._is_shared(opened, prepared.lines) else prepared.ahead[:idle]:
+        for part in prepared.ahead if self._is_shared(opened, prepared.compile_s) else prepared.ahead[:idle]:
             self._workers.compile(self._number, AHEAD_OF_BUILD, "ahead", part, order=order)
 
-    def _is_shared(self, opened: RequestedVersion, lines: int) -> bool:
+    def _is_shared(self, opened: RequestedVersion, compile_s: float) -> bool:
         """Tell whether several processes compile the kernels of a version, though each could have a version.
 
         That is a long one that is predicted to be faster than the best so far and all in flight, in a budget of time.
         """
         least_us = min(self._best_predicted_us or math.inf, *(o.expected_us for o in self._in_flight.values()))
-        return self._budget.seconds is not None and lines > LONG_SOURCE and opened.expected_us <= least_us
+        return self._budget.seconds is not None and compile_s > LONG_COMPILE_S and opened.expected_us <= least_us
 
-    def _build_order(self, predicted_us: float | None, lines: int) -> Order:
+    def _build_order(self, predicted_us: float | None, compile_s: float) -> Order:
         """Return the place of a build among those that wait: that of its predicted time.
 
-        As long as nothing has a time, long sources come after all others: all processes could be compiling one when a
-        short budget ends.
+        As long as nothing has a time, those that take long come after all others: all processes could be compiling one
+        when a short budget ends.
         """
         if predicted_us is None:
             return FIRST
-        return lines > LONG_SOURCE or self._best() is not None, predicted_us
+        return compile_s > LONG_COMPILE_S or self._best() is not None, predicted_us
 
     def _measure_next(self) -> None:
         if self._parked and time.monotonic() >= self._look_at:
