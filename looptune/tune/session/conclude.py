@@ -152,8 +152,10 @@ def _match(prepared: PreparedRun, lab: KernelBuilder, store: Store, searched: Sw
 
 def _finalists(prepared: PreparedRun, searched: SweepResult) -> tuple[str, ...]:
     job = prepared.job
-    # Each is to be compiled once more, for which a budget of time has little.
-    most = finals.FINALISTS if job.finals_end and job.target.search_backend is not None else finals.MOST
+    most = finals.MOST
+    if job.target.search_backend is not None:
+        # Each is to be compiled once more, three times over, for which a budget of time has little.
+        most = finals.FINALISTS if job.finals_end else finals.MOST // 2
     return finals.select_finalists(searched.timed, prepared.request.objective, job.energy_s, most)
 
 
