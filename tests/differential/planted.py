@@ -59,7 +59,7 @@ def _trips() -> None:
 
 
 BUGS: Mapping[str, Bug] = {
-    "parentheses": Bug("transform", _parentheses, (42, 53)),
+    "parentheses": Bug("transform", _parentheses, (42, 60)),
     "remainder": Bug("transform", _remainder, (42, 53)),
     "unsigned": Bug("front", _unsigned, (5, 12, 21)),
     "legality": Bug("interpreter", _legality, (5,)),

@@ -1,5 +1,5 @@
 /* expect:
-FILE:6:41: the attribute vector_size is not supported: write plain C types
+FILE:6:43: the attribute vector_size is not supported: write plain C types
   float four __attribute__((vector_size(16)));
                                             ^
 */
