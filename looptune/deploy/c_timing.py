@@ -8,6 +8,7 @@ processes of their own, on the same arrays. The least time of each counts.
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -145,7 +146,8 @@ def _expanded(unit: Unit) -> str:
     for line in (line.strip() for line in body.splitlines()):
         if line and not line.startswith("#"):
             lines.append(f"{'    ' * (depth - line.startswith('}'))}{line}")
-            depth += line.count("{") - line.count("}")
+            braces = re.sub(r"'.'|\"(?:\\.|[^\"])*\"", "", line)
+            depth += braces.count("{") - braces.count("}")
     return "\n".join(lines)
 
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from looptune.backends.base import Binary, PartialRun, Program, TimeLimit
 from looptune.backends.numba_cpu.backend import NumbaCpu
+from looptune.core.errors import ResourceError
 from looptune.lower.plan import Plan
 
 ROWS = 40
@@ -24,6 +25,15 @@ class WrongElsewhere(NumbaCpu):
 
     def load(self, binary: Binary) -> Program:
         return _WrongProgram(super().load(binary))
+
+
+class TooLarge(NumbaCpu):
+    """A compiler whose code of the kernel ``f`` needs more than the device has, which only that knows."""
+
+    def load(self, binary: Binary) -> Program:
+        if binary.plan.codelet.name == "f":
+            raise ResourceError("f needs more blocks at once than the device holds")
+        return super().load(binary)
 
 
 class Unable(NumbaCpu):

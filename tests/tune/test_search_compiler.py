@@ -14,7 +14,7 @@ import pytest
 from looptune.backends.base import Backend
 from looptune.backends.numba_cpu.backend import NumbaCpu
 from looptune.runtime.device import DeviceInfo
-from looptune.runtime.outcome import COMPILER, NotBuilt, Timed, WrongResult
+from looptune.runtime.outcome import COMPILER, NotBuilt, OverLimit, Timed, WrongResult
 from looptune.runtime.targets import Model, target
 from looptune.tune.execution.lab import PreparedVersion
 from looptune.tune.measure.build_steps import Finalist
@@ -28,7 +28,7 @@ from looptune.tune.session.prepare import PreparedRun, TuningRequest, prepare, p
 from looptune.tune.space.space import Configuration
 from looptune.tune.store.store import Row, Store
 from tests.helpers.fake_finals import Asked, match
-from tests.helpers.other_compilers import ROWS, OtherCpu, Unable, WrongElsewhere
+from tests.helpers.other_compilers import ROWS, OtherCpu, TooLarge, Unable, WrongElsewhere
 
 KERNEL = """
 void f(int n, int m, float A[n][m], float x[m], float y[n]) {
@@ -113,15 +113,26 @@ def test_a_finalist_that_its_own_compiler_makes_wrong_is_no_winner(tmp_path: Pat
 
 
 @pytest.mark.wide
-def test_a_finalist_that_its_own_compiler_cannot_make_is_no_winner(tmp_path: Path) -> None:
-    prepared = with_compilers(prepare(request(tmp_path, sweep=True)), Unable)
+@pytest.mark.parametrize(
+    ("own", "kind", "said"),
+    [
+        (Unable, NotBuilt, "not built: RuntimeError: no code can be made of it"),
+        (TooLarge, OverLimit, "over limit: f needs more blocks at once than the device holds"),
+    ],
+    ids=["not built", "over limit"],
+)
+def test_a_finalist_that_its_own_compiler_cannot_make_is_no_winner(
+    own: type[NumbaCpu], kind: type, said: str, tmp_path: Path
+) -> None:
+    """Also where only the device knows that."""
+    prepared = with_compilers(prepare(request(tmp_path, sweep=True)), own)
     with Store.open(prepared.request.db) as store:
         result = experiment.run(prepared, store, lambda _: None)
         last = rows(store, "final")
         again = experiment.run(prepared, store, lambda _: None)
-    assert {type(row.outcome) for row in last.values()} == {NotBuilt}
+    assert {type(row.outcome) for row in last.values()} == {kind}
     default = next(entry for entry in result.entries if entry.name == "default")
-    assert default.verified == "not built: RuntimeError: no code can be made of it"
+    assert default.verified == said
     assert again.entries == result.entries
 
 

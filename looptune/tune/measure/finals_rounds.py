@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from looptune.core.errors import ResourceError
 from looptune.runtime.disturbance import times_disturbed
 from looptune.runtime.energy import Energy
 from looptune.runtime.roofline import MATRIX_RATE
@@ -49,7 +50,8 @@ class Times:
 
     A version that left early has the first rounds only. ``wrong``: why others have no times; ``disturbed``: what
     disturbed the machine during the rounds, "" for nothing; ``energy``: that of one run, where it was measured;
-    ``compilers``: the targets that other compilers than the target's own are of, by the versions that they made.
+    ``compilers``: the targets that other compilers than the target's own are of, by the versions that they made;
+    ``over_limit``: what only the device knew of versions that were built anew, and cannot run there.
     """
 
     us: Mapping[str, tuple[float, ...]]
@@ -57,6 +59,7 @@ class Times:
     disturbed: str = ""
     energy: Mapping[str, Energy] = field(default_factory=dict)
     compilers: Mapping[str, str] = field(default_factory=dict)
+    over_limit: Mapping[str, str] = field(default_factory=dict)
 
 
 class Finals:
@@ -72,9 +75,14 @@ class Finals:
         wrong: dict[str, str] = {}
         rates: dict[str, int] = {}
         compilers: dict[str, str] = {}
+        over_limit: dict[str, str] = {}
         for text, sealed in lineup.finalists.items():
             finalist: Finalist = sealed.load()
-            off = self.device.verify(finalist)
+            try:
+                off = self.device.verify(finalist)
+            except ResourceError as error:
+                over_limit[text] = error.message
+                continue
             if off is not None:
                 wrong[text] = off
                 continue
@@ -108,7 +116,9 @@ class Finals:
         most = max(map(len, times.values()), default=0)
         shown = {name for name, us in times.items() if name not in leaving or len(us) == most}
         medians = {name: summary(us).median_us for name, us in times.items()}
-        return Times(times, wrong, disturbed, self.energy(lineup, runs, medians, shown, rounds_s), compilers)
+        return Times(
+            times, wrong, disturbed, self.energy(lineup, runs, medians, shown, rounds_s), compilers, over_limit
+        )
 
     def energy(
         self,

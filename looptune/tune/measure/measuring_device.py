@@ -137,7 +137,11 @@ class MeasuringDevice:
                 return ran.wrong
         self.restore()
         self.machine.time_once(self.run_of(finalist.timed))
-        return self.wrong(finalist.timed.plan)
+        wrong = self.wrong(finalist.timed.plan)
+        if wrong is not None or not self.comparison.judge.expected:
+            return wrong
+        floats, usable = float_accuracy(finalist.timed.plan, self.comparison.judge, self._fetched)
+        return None if usable else floats
 
     def measure(self, built: Built, best: Incumbent | None) -> Outcome | NextStep:
         """Run a built step, and return its outcome or the next step.

@@ -26,7 +26,7 @@ from looptune.core.settings import Objective
 from looptune.ir import c_printer
 from looptune.runtime.device import cores
 from looptune.runtime.energy import OVERHEAD_S, SECONDS, Energy, time_of_window, to_facts
-from looptune.runtime.outcome import COMPILER, Crashed, NotBuilt, Outcome, Timed, TimedOut, WrongResult
+from looptune.runtime.outcome import COMPILER, Crashed, NotBuilt, Outcome, OverLimit, Timed, TimedOut, WrongResult
 from looptune.runtime.roofline import MOST_MATRIX_RATE
 from looptune.runtime.targets import Model
 from looptune.runtime.timing import summary
@@ -271,6 +271,7 @@ class KernelFinals:
             self._record(name, outcome)
         for name, why in found.wrong.items():
             self._record(name, WrongResult(why))
+        refused = {**refused, **{name: OverLimit(why) for name, why in found.over_limit.items()}}
         for name, why_not in refused.items():
             self._record(name, why_not)
         times = {name: outcome.times_us for name, outcome in us.items()}
