@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from looptune.backends.codegen.c_expressions import LEVEL
 from looptune.ir.nodes import Scalar
 from looptune.ir.simplify import is_integer
+from looptune.lower.concurrent_launches import is_concurrent
 from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step, fuse_persistent_launches
 
 if TYPE_CHECKING:
@@ -20,8 +21,11 @@ if TYPE_CHECKING:
     from looptune.lower.plan import Dimension
 
 _Writer = TypeVar("_Writer", bound="CWriter")
-Spelled = Callable[[Kernel, Sequence[str]], str]
-"""A launch as text: of a kernel, with the blocks along x, y and z; of a persistent one with none."""
+Spelled = Callable[[Kernel, Sequence[str], bool], str]
+"""A launch as text: of a kernel, with the blocks along x, y and z; of a persistent one with none.
+
+The last one says whether it may run at the same time as the launch directly before it, if that has blocks.
+"""
 
 
 def host_writer(plan: Plan, writer: _Writer) -> _Writer:
@@ -31,31 +35,40 @@ def host_writer(plan: Plan, writer: _Writer) -> _Writer:
     return writer
 
 
-def steps(found: tuple[Step, ...], writer: CWriter, indent: str, spelled: Spelled) -> Iterator[str]:
-    """Yield the lines of the host for the steps."""
+def steps(
+    found: tuple[Step, ...], writer: CWriter, indent: str, spelled: Spelled, *, guarded: bool = True
+) -> Iterator[str]:
+    """Yield the lines of the host for the steps.
+
+    ``guarded``: a condition leaves out launches without blocks; else the launching function has to.
+    """
+    before: Step | None = None
     for step in found:
         match step:
             case Launch(kernel):
-                yield from _launch(kernel, writer, indent, spelled)
+                beside = isinstance(before, Launch) and is_concurrent(before.kernel, kernel)
+                yield from _launch(kernel, writer, indent, spelled, beside, guarded)
             case HostLoop() if step.blocks_per_sm:
-                yield indent + spelled(fuse_persistent_launches(step), ())
+                yield indent + spelled(fuse_persistent_launches(step), (), False)
             case HostLoop(var, lo, hi, stride, body):
                 name, wide = writer.name(var), writer.types["int64"]
                 begins, ends = f"{wide} {name} = {writer.wide(lo)}", writer.wide(hi, LEVEL["<"] + 1)
                 yield f"{indent}for ({begins}; {name} < {ends}; {name} += {stride}) {{"
                 writer.kinds[var] = "int64"
-                yield from steps(body, writer, indent + "    ", spelled)
+                yield from steps(body, writer, indent + "    ", spelled, guarded=guarded)
                 del writer.kinds[var]
             case HostIf(cond, then, other):
                 yield indent + writer.if_(writer.condition(cond))
-                yield from steps(then, writer, indent + "    ", spelled)
+                yield from steps(then, writer, indent + "    ", spelled, guarded=guarded)
                 if other:
                     yield indent + writer.else_()
-                    yield from steps(other, writer, indent + "    ", spelled)
+                    yield from steps(other, writer, indent + "    ", spelled, guarded=guarded)
+        before = step
 
 
-def _launch(kernel: Kernel, writer: CWriter, indent: str, spelled: Spelled) -> Iterator[str]:
-    """Without blocks there is nothing to launch."""
+def _launch(
+    kernel: Kernel, writer: CWriter, indent: str, spelled: Spelled, beside: bool, guarded: bool
+) -> Iterator[str]:
     counts = []
     for dim, axis in kernel.grid_axes:
         per = axis.step * kernel.threads(dim)
@@ -67,13 +80,15 @@ def _launch(kernel: Kernel, writer: CWriter, indent: str, spelled: Spelled) -> I
             count = str(kernel.packing.blocks["xy".index(dim)])
         counts.append((f"{dim}__blocks", count))
     if not counts:
-        yield indent + spelled(kernel, ("1", "1", "1"))
+        yield indent + spelled(kernel, ("1", "1", "1"), beside)
         return
     opened, inside = writer.scope(indent)
     yield from opened
     text = ", ".join(f"{name} = {value}" for name, value in counts)
     yield f"{inside}const {writer.types['int64']} {text};"
-    yield inside + writer.if_(writer.both(*(f"{name} > 0" for name, _ in counts)))
+    if guarded:
+        yield inside + writer.if_(writer.both(*(f"{name} > 0" for name, _ in counts)))
+        inside += "    "
     along = dict(zip((dim for dim, _ in kernel.grid_axes), (name for name, _ in counts), strict=True))
     order: tuple[Dimension, ...] = ("y", "x", "z") if kernel.exchanged else ("x", "y", "z")
-    yield f"{inside}    " + spelled(kernel, [along.get(dim, "1") for dim in order])
+    yield inside + spelled(kernel, [along.get(dim, "1") for dim in order], beside)

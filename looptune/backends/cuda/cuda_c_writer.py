@@ -306,7 +306,7 @@ def host_lines(plan: Plan, writer: CudaCWriter) -> Iterator[str]:
         yield f"        return {api}GetLastError();"
     if ARRIVED in own:
         yield f"    {api}MemsetAsync({name(ARRIVED)}, 0, {ARRIVED}__bytes, stream);"
-    yield from steps(plan.steps, writer, "    ", lambda kernel, blocks: _launched(kernel, plan, blocks, writer))
+    yield from steps(plan.steps, writer, "    ", lambda kernel, blocks, _: _launched(kernel, plan, blocks, writer))
     yield f"    {api}Error_t launched = {api}GetLastError();"
     yield from (f"    {api}FreeAsync({name(n)}, stream);" for n in own)
     yield "    return launched;"

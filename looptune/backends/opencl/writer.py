@@ -186,7 +186,7 @@ def _host(plan: Plan, writer: CWriter) -> Iterator[str]:
     for local in plan.device_locals:
         count = " * ".join(writer.wide(e, 10) for e in local.shape) if local.shape else "1"
         yield f"{writer.name(local.name)} is a buffer of {count} x {writer.types[local.dtype]}."
-    yield from steps(plan.steps, writer, "", lambda kernel, blocks: _queued(kernel, blocks, writer))
+    yield from steps(plan.steps, writer, "", lambda kernel, blocks, _: _queued(kernel, blocks, writer))
 
 
 def _queued(kernel: Kernel, blocks: Sequence[str], writer: CWriter) -> str:

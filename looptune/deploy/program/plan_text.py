@@ -140,10 +140,11 @@ class PlanTexts:
     def _body(self, plan: FinishedPlan, writer: CWriter, numbers: dict[str, int]) -> Iterator[str]:
         """Yield the lines of the function of a plan, of which those before its steps declare what these name."""
 
-        def spelled(kernel: Kernel, blocks: Sequence[str]) -> str:
-            return self._launch(plan, kernel, blocks, writer, numbers[kernel.name])
+        def spelled(kernel: Kernel, blocks: Sequence[str], beside: bool) -> str:
+            launcher = self._launcher(plan, kernel, writer, numbers[kernel.name], beside)
+            return self._launch(plan, kernel, blocks, writer, launcher)
 
-        made = list(steps(plan.steps, writer, "    ", spelled))
+        made = list(steps(plan.steps, writer, "    ", spelled, guarded=False))
         scratch = list(_scratch(plan, writer))
         words = set(re.findall(r"\w+", "\n".join([*made, *scratch, *_countable(plan, writer)])))
         yield from declarations(plan.codelet, writer, words)
@@ -152,9 +153,8 @@ class PlanTexts:
         yield from made
         yield ""
 
-    def _launch(self, plan: FinishedPlan, kernel: Kernel, blocks: Sequence[str], writer: CWriter, number: int) -> str:
+    def _launch(self, plan: FinishedPlan, kernel: Kernel, blocks: Sequence[str], writer: CWriter, launcher: str) -> str:
         kinds = {s: scalar_type(plan, s) for s in kernel.scalars}
-        launcher = self._launcher(plan, kernel, kinds, writer, number)
         passed = [
             writer.name(s) if kind == promoted_type(plan.dtype(s)) else f"({writer.types[kind]}){writer.name(s)}"
             for s, kind in kinds.items()
@@ -162,8 +162,12 @@ class PlanTexts:
         where = blocks if not kernel.steps else (str(kernel.blocks_per_sm),)
         return f"{launcher}({', '.join([RUN, *where, *map(writer.name, kernel.arrays), *passed])});"
 
-    def _launcher(self, plan: FinishedPlan, kernel: Kernel, kinds: dict[str, str], writer: CWriter, number: int) -> str:
-        """Return the name of the function that launches a kernel with arguments of these types."""
+    def _launcher(self, plan: FinishedPlan, kernel: Kernel, writer: CWriter, number: int, beside: bool) -> str:
+        """Return the name of the function that launches a kernel, ``beside`` the one before it if it may.
+
+        The runtime launches nothing for a grid without blocks.
+        """
+        kinds = {s: scalar_type(plan, s) for s in kernel.scalars}
         together = bool(kernel.steps)
         where = ["int each"] if together else [f"long long {d}" for d in "xyz"]
         names = [*map(writer.name, kernel.arrays), *map(writer.name, kinds)]
@@ -175,7 +179,7 @@ class PlanTexts:
         call = (
             f"looptune_launch_together({RUN}, {kernel_}, each, values);"
             if together
-            else f"looptune_launch({RUN}, {kernel_}, x, y, z, values);"
+            else f"looptune_launch{'_beside' if beside else ''}({RUN}, {kernel_}, x, y, z, values);"
         )
         values = ", ".join(f"&{n}" for n in names) if names else "0"
         body = f"{{\n    void *values[] = {{{values}}};\n    {call}\n}}\n"

@@ -30,7 +30,8 @@ static const struct looptune_kernel turn_blocks = {"turn_blocks", "turn", images
 static const struct looptune_kernel add_scratch = {"add_scratch", "add scratch", images, 5, {256, 1, 1}, 0, of_add};
 static const struct looptune_kernel add_garbage = {"add_garbage", "add garbage", images, 5, {64, 1, 1}, 0, of_add};
 
-/* `each`: blocks on every multiprocessor that wait for each other, 0 for a usual launch. */
+/* `each`: blocks on every multiprocessor that wait for each other, 0 for a usual launch, or one BESIDE that before. */
+enum { BESIDE = -1 };
 static int start_axpy(struct looptune_run *run, const struct looptune_kernel *kernel, const void *arguments,
                       const looptune_address *arrays, int each) {
     const struct axpy_arguments *g = (const struct axpy_arguments *)arguments;
@@ -42,7 +43,9 @@ static int start_axpy(struct looptune_run *run, const struct looptune_kernel *ke
     list[1] = &y;
     list[2] = &n;
     list[3] = &a;
-    if (each) return looptune_launch_together(run, kernel, each, list);
+    if (each > 0) return looptune_launch_together(run, kernel, each, list);
+    if (each == BESIDE)
+        return looptune_launch_beside(run, kernel, (g->n + kernel->block[0] - 1) / kernel->block[0], 1, 1, list);
     return looptune_launch(run, kernel, (g->n + kernel->block[0] - 1) / kernel->block[0], 1, 1, list);
 }
 static int launch_axpy(struct looptune_run *run, const struct looptune_kernel *kernel, const void *arguments,
@@ -81,16 +84,36 @@ static int too_many_blocks(struct looptune_run *run, const void *arguments, cons
     return looptune_launch(run, &axpy_default, 1, 65536, 1, NULL);
 }
 /* Turns each block of 64 elements around, and again. */
-static int turned_twice(struct looptune_run *run, const void *arguments, const looptune_address *arrays) {
-    const struct axpy_arguments *g = (const struct axpy_arguments *)arguments;
-    looptune_address y = arrays[1];
+static int turn_twice(struct looptune_run *run, const struct axpy_arguments *g, looptune_address y) {
     unsigned n = (unsigned)g->n;
     void *list[2];
     list[0] = &y;
     list[1] = &n;
     looptune_launch(run, &turn_blocks, (g->n + 63) / 64, 1, 1, list);
-    looptune_launch(run, &turn_blocks, (g->n + 63) / 64, 1, 1, list);
+    return looptune_launch(run, &turn_blocks, (g->n + 63) / 64, 1, 1, list);
+}
+static int turned_twice(struct looptune_run *run, const void *arguments, const looptune_address *arrays) {
+    turn_twice(run, (const struct axpy_arguments *)arguments, arrays[1]);
     return by_default(run, arguments, arrays);
+}
+/* Twice: adds half of a x to the first 1000 elements of y, beside that to the others, and turns all blocks twice. Of
+   exactly 1000 elements the first kernel has none. */
+static int in_pairs(struct looptune_run *run, const void *arguments, const looptune_address *arrays) {
+    const struct axpy_arguments *g = (const struct axpy_arguments *)arguments;
+    struct axpy_arguments part[2] = {*g, *g};
+    int k;
+    part[0].a = part[1].a = g->a / 2;
+    part[0].n = g->n > 1000 ? 1000 : 0;
+    part[1].n = g->n - part[0].n;
+    for (k = 0; k < 4; k++) {
+        const unsigned long long begin = k % 2 ? 4ull * (unsigned long long)part[0].n : 0;
+        looptune_address at[2];
+        at[0] = arrays[0] + begin;
+        at[1] = arrays[1] + begin;
+        start_axpy(run, &axpy_default, &part[k % 2], at, k % 2 ? BESIDE : 0);
+        if (k % 2) turn_twice(run, g, arrays[1]);
+    }
+    return LOOPTUNE_OK;
 }
 /* Adds and subtracts 2^20 x before: what y had below the roundings of that is lost. */
 static int with_cancellation(struct looptune_run *run, const void *arguments, const looptune_address *arrays) {
@@ -130,6 +153,7 @@ static struct looptune_codelet saved = {"saved", "app.c:40", beyond_tuned, 1, si
 static struct looptune_codelet at_once = {"at_once", "app.c:50", NULL, 0, size_names, 1, together, 1, NULL, NULL, 0};
 
 static struct looptune_codelet turned = {"turned", "app.c:60", NULL, 0, size_names, 1, turned_twice, 1, NULL, NULL, 0};
+static struct looptune_codelet pairs = {"pairs", "app.c:65", NULL, 0, size_names, 1, in_pairs, 1, NULL, NULL, 0};
 
 static struct looptune_codelet moving = {"moving", "app.c:70", NULL, 0, size_names, 1, with_cancellation, 1, NULL, NULL, 0};
 static const struct looptune_version unstable_tuned[] = {
@@ -200,8 +224,8 @@ static int tell(const char *what, int status, const float *y, long long n, int t
 }
 
 static struct looptune_codelet *codelet_of(const char *name) {
-    struct looptune_codelet *all[] = {&axpy, &steps, &bad, &beyond, &saved, &at_once, &turned, &moving,
-                                      &unstable, &unsteady};
+    struct looptune_codelet *all[] = {&axpy, &steps, &bad, &beyond, &saved, &at_once, &turned, &pairs,
+                                      &moving, &unstable, &unsteady};
     size_t k;
     for (k = 0; k < sizeof all / sizeof *all; k++)
         if (strcmp(all[k]->name, name) == 0) return all[k];

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.host_kernels import write_fake_driver
-from tests.helpers.runtime_programs import FREED, Programs
+from tests.helpers.runtime_programs import FREED, Programs, Ran
+from tests.helpers.whole_programs import Ran as ProgramRan
 from tests.helpers.whole_programs import agrees, build
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs gcc and g++")
@@ -125,6 +126,36 @@ def test_streams_of_a_caller(programs: Programs) -> None:
     assert ran.count("misuse") == 0
 
 
+def depths(ran: Ran | ProgramRan) -> list[int]:
+    return [int(line.split()[1]) for line in ran.log if line.startswith("depth")]
+
+
+def test_two_kernels_at_a_time(programs: Programs) -> None:
+    """In a graph, the second of a pair waits for what the first one waits for, and what follows waits for both."""
+    ran = programs.right("call", "2000", "pairs", "3")
+    assert (depths(ran), ran.count("graph 8")) == ([1, 1, 2, 3, 4, 4, 5, 6], 2)
+    assert (ran.log[-1], ran.count("misuse")) == (FREED, 0)
+
+
+def test_without_the_first_of_a_pair(programs: Programs) -> None:
+    """The second one waits for the launch before the pair."""
+    ran = programs.right("call", "1000", "pairs", "3")
+    assert (depths(ran), ran.count("graph 6")) == ([1, 2, 3, 4, 5, 6], 2)
+
+
+@pytest.mark.parametrize(
+    "failure",
+    ["cuStreamCreate:4=2", "cuEventCreate:10=2", "cuStreamWaitEvent:3=900", "cuStreamWaitEvent:4=901",
+     "cuEventRecord:10=901", "cuLaunchKernel:10=901"],
+)  # fmt: skip
+def test_a_pair_that_cannot_be_captured(programs: Programs, failure: str) -> None:
+    ran = programs.right("call", "2000", "pairs", "4", FAKE_CUDA_FAIL=failure, LOOPTUNE_VERBOSE=1)
+    assert ran.count("fails") == 1
+    assert ran.said.count("pairs (app.c:65): its launches are no graph (") == 1
+    assert "calls on the host" not in ran.said
+    assert ran.log[-1] == FREED
+
+
 @pytest.mark.wide
 def test_a_program(tmp_path: Path, driver: Path) -> None:
     """What looptune cc writes says how large the parameters of kernels are, so that their launches can be a graph."""
@@ -154,3 +185,36 @@ int main(void)
     agrees(program)
     ran = program.on_device()
     assert (ran.count("launch") % 2, ran.count("graph")) == (0, 6)
+
+
+@pytest.mark.wide
+def test_a_program_with_pairs(tmp_path: Path, driver: Path) -> None:
+    """The kernels of a ``concurrent`` loop and of the one before it have the same depth, unless one has no blocks."""
+    (tmp_path / "main.c").write_text("""#include <stdio.h>
+#pragma hmpp pairs codelet, args[x;y].io=inout
+static void pairs(int n, int m, double *x, double *y)
+{
+#pragma hmppcg noParallel
+    for (int k = 0; k < 2; k++) {
+        for (int i = 0; i < n; i++)
+            x[i] += k + 1;
+#pragma looptune concurrent
+        for (int i = 0; i < m; i++)
+            y[i] = y[i] * 2 + k;
+        for (int i = 0; i < 9; i++)
+            x[i] -= y[i];
+    }
+}
+int main(void)
+{
+    static double x[300], y[300];
+    for (int k = 0; k < 6; k++) {
+#pragma hmpp pairs callsite
+        pairs(k < 3 ? 300 : 0, 200, x, y);
+        printf("%g %g\\n", x[7], y[8]);
+    }
+}
+""")
+    program = build([tmp_path / "main.c"], tmp_path, driver)
+    agrees(program)
+    assert depths(program.on_device()) == [1, 1, 2, 3, 3, 4, 1, 2, 3, 4]

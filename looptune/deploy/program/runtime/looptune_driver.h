@@ -255,6 +255,15 @@ struct looptune_run {
     const struct looptune_array *arrays;
     int array_count;
     struct record *record; /* where a check notes the launches, NULL for nowhere */
+    int has_pairs;         /* one launch at least is beside another one */
+    int alone;             /* the last launch has blocks, and no other one is beside it */
+    struct second_stream *second; /* while such launches are captured */
+};
+
+/* Another stream of a capture, for the second of two kernels that may run at the same time, and events: where they begin,
+   and where the second one ends. */
+struct second_stream {
+    cu_handle stream, begin, end;
 };
 
 static double now(void) {

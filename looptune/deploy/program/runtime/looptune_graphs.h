@@ -5,6 +5,8 @@
                                                   seen once: captured into a graph, which is launched
                                                   seen twice: the graph is launched again
 
+   In the graph, kernels that may run at the same time do so: the second of two is captured on another stream.
+
    A launch takes the host some 4 us, one in a graph 0.5 us, and the device has a shorter gap between kernels. Capturing
    launches and making them executable takes longer than launching them once: a call that is not repeated would lose. The
    record is all that is launched, so that a graph can only do what the call would. */
@@ -30,11 +32,12 @@ static void begin_record(struct record *r) {
     r->whole = 1;
 }
 
-/* Note what a check would launch: a kernel with a grid, or memory that is set (no kernel, and where it is). */
+/* Note what a check would launch: a kernel with a grid, maybe beside the one before it, or memory that is set (no kernel,
+   and where it is). */
 static void record_launch(const struct looptune_run *run, const struct looptune_kernel *kernel, unsigned long long x,
-                          unsigned long long y, unsigned long long z, void **arguments) {
+                          unsigned long long y, unsigned long long z, int beside, void **arguments) {
     struct record *r = run->record;
-    unsigned long long head[4];
+    unsigned long long head[5];
     int k;
     if (!r || !r->whole) return;
     if ((kernel && !kernel->parameters) || ++r->launches > MOST_LAUNCHES) {
@@ -45,6 +48,7 @@ static void record_launch(const struct looptune_run *run, const struct looptune_
     head[1] = x;
     head[2] = y;
     head[3] = z;
+    head[4] = (unsigned long long)beside;
     add_bytes(r, head, sizeof head);
     for (k = 0; kernel && kernel->parameters[k]; k++) add_bytes(r, arguments[k], kernel->parameters[k]);
 }
@@ -121,18 +125,35 @@ static void keep_record(struct codelet_state *s, struct looptune_run *run) {
     oldest->used = ++all.recorded;
 }
 
+/* Make the second stream of a capture, where a run has launches for it. */
+static int make_second(struct second_stream *s, const struct looptune_run *run) {
+    return !run->has_pairs || (graph_worked(cuda.create_stream(&s->stream, NON_BLOCKING), "cuStreamCreate") &&
+                               graph_worked(cuda.create_event(&s->begin, WITHOUT_TIMING), "cuEventCreate") &&
+                               graph_worked(cuda.create_event(&s->end, WITHOUT_TIMING), "cuEventCreate"));
+}
+
+static void destroy_second(const struct second_stream *s) {
+    if (all.lost) return;
+    if (s->stream) cuda.destroy_stream(s->stream);
+    if (s->begin) cuda.destroy_event(s->begin);
+    if (s->end) cuda.destroy_event(s->end);
+}
+
 /* Capture the launches of a run on a stream of its own, whatever captures the thread has begun elsewhere. */
 static int capture(struct graph *g, struct looptune_run *run, looptune_plan plan, const void *arguments,
                    const looptune_address *at) {
     cu_handle stream = NULL, graph = NULL, of_run = run->stream;
+    struct second_stream second = {NULL, NULL, NULL};
     int mode = CAPTURE_RELAXED, done;
     if (!graph_worked(cuda.exchange_capture_mode(&mode), "cuThreadExchangeStreamCaptureMode")) return 0;
     done = graph_worked(cuda.create_stream(&stream, NON_BLOCKING), "cuStreamCreate") &&
-           graph_worked(cuda.begin_capture(stream, CAPTURE_OF_THREAD), "cuStreamBeginCapture");
+           make_second(&second, run) && graph_worked(cuda.begin_capture(stream, CAPTURE_OF_THREAD), "cuStreamBeginCapture");
     if (done) {
         run->stream = stream;
+        run->second = run->has_pairs ? &second : NULL;
         done = run_plan(run, plan, arguments, at) == LOOPTUNE_OK;
         run->stream = of_run;
+        run->second = NULL;
         run->launched = 0;
         done = graph_worked(cuda.end_capture(stream, &graph), "cuStreamEndCapture") && done;
     }
@@ -140,6 +161,7 @@ static int capture(struct graph *g, struct looptune_run *run, looptune_plan plan
     if (!done) g->executable = NULL;
     if (graph && !all.lost) cuda.destroy_graph(graph);
     if (stream && !all.lost) cuda.destroy_stream(stream);
+    destroy_second(&second);
     cuda.exchange_capture_mode(&mode);
     return done;
 }
@@ -149,7 +171,7 @@ static int capture(struct graph *g, struct looptune_run *run, looptune_plan plan
 static int replay(struct looptune_run *run, struct codelet_state *s, looptune_plan plan, const void *arguments,
                   const looptune_address *at) {
     struct graph *g;
-    if (!run->record || !run->record->whole || run->record->launches < FEWEST_LAUNCHES) return 0;
+    if (!run->record || !run->record->whole || (run->record->launches < FEWEST_LAUNCHES && !run->has_pairs)) return 0;
     g = find_graph(s, run);
     if (!g) {
         keep_record(s, run);

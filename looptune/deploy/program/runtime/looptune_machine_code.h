@@ -98,22 +98,59 @@ static int launched(struct looptune_run *run, int error, const char *call) {
     return run->status;
 }
 
-LOOPTUNE_WEAK int looptune_launch(struct looptune_run *run, const struct looptune_kernel *kernel, long long x,
-                                  long long y, long long z, void **arguments) {
+/* The stream of a launch: where launches of a capture may be beside each other, the second of two is on another one, and
+   waits for what the first one waits for. */
+static cu_handle begin_launch(struct looptune_run *run, int beside) {
+    const struct second_stream *s = run->second;
+    int done = !s || (beside ? graph_worked(cuda.let_wait(s->stream, s->begin, 0), "cuStreamWaitEvent")
+                             : graph_worked(cuda.record_event(s->begin, run->stream), "cuEventRecord"));
+    if (!done) run->status = LOOPTUNE_FAILED;
+    return s && beside ? s->stream : run->stream;
+}
+
+/* What is launched next waits for both. */
+static void end_launch(struct looptune_run *run, int beside) {
+    const struct second_stream *s = run->second;
+    if (run->status == LOOPTUNE_OK && s && beside &&
+        !(graph_worked(cuda.record_event(s->end, s->stream), "cuEventRecord") &&
+          graph_worked(cuda.let_wait(run->stream, s->end, 0), "cuStreamWaitEvent")))
+        run->status = LOOPTUNE_FAILED;
+}
+
+static int launch_grid(struct looptune_run *run, const struct looptune_kernel *kernel, long long x, long long y,
+                       long long z, void **arguments, int beside) {
     const struct loaded_kernel *k;
     const unsigned *b = kernel->block;
+    cu_handle stream;
+    run->alone = 0;
     if (run->status != LOOPTUNE_OK || x <= 0 || y <= 0 || z <= 0) return run->status;
     if (x > 2147483647 || y > 65535 || z > 65535)
         return run->status = because(LOOPTUNE_BAD_GRID, "%s needs %lld x %lld x %lld blocks, the limits are "
                                      "2147483647 x 65535 x 65535", kernel->name, x, y, z);
     k = loaded(kernel, run);
     if (k->status != LOOPTUNE_OK) return run->status = k->status;
+    run->alone = !beside;
+    run->has_pairs |= beside;
     if (run->checking) {
-        record_launch(run, kernel, (unsigned long long)x, (unsigned long long)y, (unsigned long long)z, arguments);
+        record_launch(run, kernel, (unsigned long long)x, (unsigned long long)y, (unsigned long long)z, beside, arguments);
         return LOOPTUNE_OK;
     }
-    return launched(run, cuda.launch(k->function, (unsigned)x, (unsigned)y, (unsigned)z, b[0], b[1], b[2],
-                                     kernel->shared_bytes, run->stream, arguments, NULL), "cuLaunchKernel");
+    stream = begin_launch(run, beside);
+    if (run->status == LOOPTUNE_OK)
+        launched(run, cuda.launch(k->function, (unsigned)x, (unsigned)y, (unsigned)z, b[0], b[1], b[2],
+                                  kernel->shared_bytes, stream, arguments, NULL), "cuLaunchKernel");
+    end_launch(run, beside);
+    return run->status;
+}
+
+LOOPTUNE_WEAK int looptune_launch(struct looptune_run *run, const struct looptune_kernel *kernel, long long x,
+                                  long long y, long long z, void **arguments) {
+    return launch_grid(run, kernel, x, y, z, arguments, 0);
+}
+
+LOOPTUNE_WEAK int looptune_launch_beside(struct looptune_run *run, const struct looptune_kernel *kernel, long long x,
+                                         long long y, long long z, void **arguments) {
+    return launch_grid(run, kernel, x, y, z, arguments, run->alone);
 }
 
 LOOPTUNE_WEAK int looptune_launch_together(struct looptune_run *run, const struct looptune_kernel *kernel, int each,
@@ -121,6 +158,7 @@ LOOPTUNE_WEAK int looptune_launch_together(struct looptune_run *run, const struc
     const struct loaded_kernel *k;
     const unsigned *b = kernel->block;
     int fit = 0;
+    run->alone = 0;
     if (run->status != LOOPTUNE_OK || each <= 0) return run->status;
     k = loaded(kernel, run);
     if (k->status != LOOPTUNE_OK) return run->status = k->status;
@@ -131,7 +169,7 @@ LOOPTUNE_WEAK int looptune_launch_together(struct looptune_run *run, const struc
         if (fit < each)
             run->status = because(LOOPTUNE_BAD_GRID, "%s needs %d blocks at one time on every multiprocessor, %d fit",
                                   kernel->name, each, fit);
-        record_launch(run, kernel, (unsigned long long)each, 0, 0, arguments);
+        record_launch(run, kernel, (unsigned long long)each, 0, 0, 0, arguments);
         return run->status;
     }
     return launched(run, cuda.launch_together(k->function, (unsigned)(each * run->device->multiprocessors), 1, 1, b[0],
@@ -207,7 +245,7 @@ LOOPTUNE_WEAK looptune_address looptune_scratch(struct looptune_run *run, unsign
         b->next = NULL;
         for (end = &run->scratch; *end; end = &(*end)->next) {}
         *end = b;
-        if (zeroed) record_launch(run, NULL, b->at, bytes, 0, NULL);
+        if (zeroed) record_launch(run, NULL, b->at, bytes, 0, 0, NULL);
         return b->at;
     }
     b = run->next_scratch;

@@ -71,6 +71,11 @@ struct looptune_run;                        /* one call on a device, while it ru
 LOOPTUNE_HIDDEN
 int looptune_launch(struct looptune_run *, const struct looptune_kernel *, long long x, long long y, long long z,
                     void **arguments);
+/* The same for a kernel that may run at the same time as the one that the plan has just launched; in a graph it does,
+   unless that launch had no blocks, or was itself beside another one. What is launched next waits for both. */
+LOOPTUNE_HIDDEN
+int looptune_launch_beside(struct looptune_run *, const struct looptune_kernel *, long long x, long long y, long long z,
+                           void **arguments);
 /* The same for a kernel whose blocks wait for each other: `each` blocks on every multiprocessor. */
 LOOPTUNE_HIDDEN
 int looptune_launch_together(struct looptune_run *, const struct looptune_kernel *, int each, void **arguments);

@@ -1,7 +1,9 @@
 /* A libcuda.so.1 without a GPU: what looptune_runtime.c calls, with the rules that it has to keep.
  *
- * Built with -DWITHOUT_GRAPHS it is a driver that has no graphs. Work of a stream is deferred until something waits for it. Memory of a device lies between guard pages, and nobody
- * can touch it but a copy or a kernel while it runs. Kernels are functions launch_SYMBOL of $FAKE_CUDA_KERNELS.
+ * Built with -DWITHOUT_GRAPHS it is a driver that has no graphs. Work of a stream is deferred until something waits for
+ * it. Memory of a device lies between guard pages, and nobody can touch it but a copy or a kernel while it runs. Kernels
+ * are functions launch_SYMBOL of $FAKE_CUDA_KERNELS. Nodes of a graph that need not wait for each other have the same
+ * depth, and run in the opposite order.
  *
  *   FAKE_CUDA_DEVICES=1  FAKE_CUDA_NAME="NVIDIA H200"  FAKE_CUDA_MULTIPROCESSORS=132  FAKE_CUDA_CAPABILITY=90
  *   FAKE_CUDA_MEMORY=1073741824 bytes  FAKE_CUDA_OCCUPANCY=2 blocks
@@ -26,12 +28,12 @@
 typedef int CUresult;
 typedef unsigned long long CUdeviceptr;
 enum { SUCCESS = 0, INVALID_VALUE = 1, NO_MEMORY = 2, NO_DEVICE = 100, INVALID_IMAGE = 200, NO_BINARY = 209,
-       NOT_FOUND = 500, OUT_OF_RESOURCES = 701, TOO_LARGE = 720 };
+       NOT_FOUND = 500, OUT_OF_RESOURCES = 701, TOO_LARGE = 720, UNJOINED = 904 };
 enum { GUARD = 4096, CANARY = 0x5a, GARBAGE = 0x7f, MOST_DEVICES = 8, LARGEST_SHARED = 232448 };
 
 struct memory { char *map, *at; size_t mapped, bytes; int device, used; };
 struct context { int device, retained; };
-struct event { double at; struct stream *stream; unsigned long long number; };
+struct event { double at; struct stream *stream; unsigned long long number; struct graph *captured; int depth; };
 struct module { struct context *context; };
 struct function { char symbol[200]; void (*launch)(const unsigned *, const unsigned *, unsigned, void **);
                   const unsigned *sizes; int shared; struct context *context; struct function *next; };
@@ -48,10 +50,12 @@ struct work {
     void **arguments;
     struct event *event;
     unsigned long long number; /* of the record of the event */
+    int depth; /* of a node: what it waits for is less deep */
     struct work *next;
 };
-struct graph { struct work *first, **last; struct context *context; int nodes; };
-struct stream { struct context *context; struct work *first, **last; struct graph *captured; pthread_t by; };
+struct graph { struct work *first; struct context *context; int nodes; struct stream *origin; };
+struct stream { struct context *context; struct work *first, **last; struct graph *captured; pthread_t by;
+                int depth, unjoined; }; /* while it is captured: nobody waits for its last node */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct memory memories[4096];
@@ -219,6 +223,14 @@ static void set_arguments(struct work *w, void **arguments) {
     }
 }
 
+static void add_node(struct graph *g, struct work *w) {
+    struct work **link = &g->first;
+    while (*link && (*link)->depth < w->depth) link = &(*link)->next;
+    w->next = *link;
+    *link = w;
+    g->nodes++;
+}
+
 static struct work *queue(void *stream, int kind) {
     struct stream *s = stream ? (struct stream *)stream : &default_stream;
     struct work *w = calloc(1, sizeof *w);
@@ -226,9 +238,9 @@ static struct work *queue(void *stream, int kind) {
     if (!s->last) s->last = &s->first;
     if (s->captured) {
         if (kind != KERNEL && kind != SET) misuse("what a graph of kernels does not hold is captured");
-        *s->captured->last = w;
-        s->captured->last = &w->next;
-        s->captured->nodes++;
+        w->depth = ++s->depth;
+        s->unjoined = 1;
+        add_node(s->captured, w);
         return w;
     }
     *s->last = w;
@@ -376,9 +388,15 @@ CUresult cuEventCreate(void **event, unsigned flags) {
     return end(SUCCESS);
 }
 CUresult cuEventRecord(void *event, void *stream) {
+    struct event *e = (struct event *)event;
     struct work *w;
     BEGIN(1);
-    ((struct event *)event)->stream = (struct stream *)stream;
+    e->stream = (struct stream *)stream;
+    e->captured = *captured(stream) ? e->stream->captured : NULL;
+    if (e->captured) {
+        e->depth = e->stream->depth;
+        return end(SUCCESS);
+    }
     w = queue(stream, EVENT);
     w->event = (struct event *)event;
     w->number = ++((struct event *)event)->number;
@@ -407,12 +425,21 @@ CUresult cuEventSynchronize(void *event) {
     return end(broken);
 }
 CUresult cuStreamWaitEvent(void *stream, void *event, unsigned flags) {
+    struct event *e = (struct event *)event;
+    struct stream *s = (struct stream *)stream;
     struct work *w;
     BEGIN(1);
     (void)flags;
+    if (e->captured) {
+        if (s->first || (s->captured && s->captured != e->captured)) misuse("a stream cannot join a capture");
+        s->captured = e->captured;
+        if (e->depth > s->depth) s->depth = e->depth;
+        if (e->stream != s && e->depth == e->stream->depth) e->stream->unjoined = 0;
+        return end(SUCCESS);
+    }
     w = queue(stream, WAIT);
-    w->event = (struct event *)event;
-    w->number = ((struct event *)event)->number;
+    w->event = e;
+    w->number = e->number;
     return end(SUCCESS);
 }
 CUresult cuEventElapsedTime(float *milliseconds, void *start, void *stop) {
@@ -439,12 +466,11 @@ static struct work *copied(const struct work *w) {
 static struct graph *new_graph(const struct work *first) {
     struct graph *g = calloc(1, sizeof *g);
     const struct work *w;
+    struct work **last = &g->first;
     g->context = stack[depth - 1];
-    g->last = &g->first;
-    for (w = first; w; w = w->next) {
-        *g->last = copied(w);
-        g->last = &(*g->last)->next;
-        g->nodes++;
+    for (w = first; w; w = w->next, g->nodes++) {
+        *last = copied(w);
+        last = &(*last)->next;
     }
     return g;
 }
@@ -477,21 +503,31 @@ CUresult cuStreamBeginCapture_v2(void *stream, int mode) {
     if (!s || s->captured) misuse("a stream is captured that cannot be");
     if (mode < 1) misuse("other threads are kept from what they do");
     s->captured = new_graph(NULL);
+    s->captured->origin = s;
+    s->depth = 0;
     s->by = pthread_self();
     captures++;
     return end(SUCCESS);
 }
 CUresult cuStreamEndCapture(void *stream, void **graph) {
     struct stream *s = (struct stream *)stream;
+    struct graph *g = s->captured;
     CUresult e = begin(__func__, 1);
-    if (!s->captured || !pthread_equal(s->by, pthread_self())) misuse("another thread ends a capture");
+    int k;
+    if (!g || g->origin != s || !pthread_equal(s->by, pthread_self())) misuse("another thread ends a capture");
     captures--;
-    *graph = e == SUCCESS ? s->captured : NULL;
+    for (k = 0; k < 256; k++) {
+        struct stream *other = all_streams[k];
+        if (!other || other->captured != g) continue;
+        if (other != s && other->unjoined && e == SUCCESS) e = UNJOINED;
+        other->captured = NULL;
+        other->depth = other->unjoined = 0;
+    }
+    *graph = e == SUCCESS ? g : NULL;
     if (e == SUCCESS)
         graphs++;
     else
-        free_graph(s->captured);
-    s->captured = NULL;
+        free_graph(g);
     return end(e);
 }
 CUresult cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long long flags) {
@@ -768,7 +804,9 @@ static CUresult launch(const char *how, struct function *f, const unsigned *grid
     memcpy(w->block, block, sizeof w->block);
     w->shared = shared;
     set_arguments(w, arguments);
-    note("%s%s %s %ux%ux%u %ux%ux%u %u", captured(stream), how, f->symbol, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared);
+    note("%s%s %s %ux%ux%u %ux%ux%u %u", captured(stream), how, f->symbol, grid[0], grid[1], grid[2], block[0], block[1],
+         block[2], shared);
+    if (*captured(stream)) note("depth %d", w->depth);
     return SUCCESS;
 }
 CUresult cuLaunchKernel(void *function, unsigned x, unsigned y, unsigned z, unsigned bx, unsigned by, unsigned bz,
