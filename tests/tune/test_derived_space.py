@@ -417,11 +417,19 @@ def test_idle_blocks_of_triangles_are_left_out(kernel: str, packed: bool) -> Non
     assert ("codelet: pack" in text) == packed
 
 
-def test_a_derivation_out_of_time_ends_with_what_it_has() -> None:
-    """No section is begun, and what a longer one lists first is all of a shorter one."""
+@pytest.mark.parametrize("device", ["cpu", "gpu"])
+def test_a_derivation_out_of_time_ends_with_its_first_section(device: str) -> None:
+    """The first one for the device is made however long it takes: without it there is nothing to search."""
     analysis = Analysis(load(POLYBENCH / "gemm.c").codelet)
-    assert derive(analysis, 0.0).strip() == ""
-    assert derive(analysis, 600.0) == derive(analysis)
+    (first,) = parse(derive(analysis, 0.0, device=device), "derived").sections
+    whole = parse(derive(analysis, 600.0, device=device), "derived")
+    assert first == whole.sections[0]
+    assert whole.sections == whole.on(device).sections
+    assert _sources(whole) == _sources(parse(derive(analysis), "derived").on(device))
+
+
+def _sources(space: Space) -> list[list[str]]:
+    return [[line.template.source for line in section.lines] for section in space.sections]
 
 
 @pytest.mark.sampled(9, "wide")

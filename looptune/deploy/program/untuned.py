@@ -108,7 +108,7 @@ def _sizes(unit: Unit) -> dict[str, int]:
 
 
 def _candidates(analysis: Analysis) -> Iterator[str]:
-    space = parse(derive(analysis, DERIVE_S), "<derived>").on("gpu")
+    space = parse(derive(analysis, DERIVE_S, device="gpu"), "<derived>")
     for section in islice(space.sections, SECTIONS):
         first = _first(section)
         if first is not None:

@@ -40,7 +40,7 @@ def find_space(
     path = given if given is not None else space_file(file)
     if path is None:
         own = pragma_space(unit)
-        text = "" if own is not None else derive(analysis, seconds, integers(unit.codelet, unit.values))
+        text = "" if own is not None else derive(analysis, seconds, integers(unit.codelet, unit.values), device)
         return own if own is not None else parse(text if gpu else without_blocks(text), "<derived>").on(device)
     try:
         text = read_file(path).decode()

@@ -27,7 +27,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import permutations, takewhile
+from itertools import permutations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -88,12 +88,14 @@ DEEPEST = 4
 """Nests of more loops than this are not permuted whole: 120 orders and more are the user's to ask for."""
 
 
-def derive(analysis: Analysis, seconds: float = math.inf, sizes: Mapping[str, int] = MappingProxyType({})) -> str:
+def derive(
+    analysis: Analysis, seconds: float = math.inf, sizes: Mapping[str, int] = MappingProxyType({}), device: str = ""
+) -> str:
     """Return the derived space as text, one section for each idea.
 
     A section for a loop that the file distributes is made for each of its pieces. After ``seconds`` no more sections
-    are made: those that win most often come first. Where ``sizes`` say how many iterations loops have, there are tiles
-    that divide them.
+    are made, but for the first: those that win most often come first. Where ``sizes`` say how many iterations loops
+    have, there are tiles that divide them. ``device``: leave out the sections for another one, "gpu" or "cpu".
     """
     found, end = Patterns(analysis, sizes=sizes), time.monotonic() + seconds
     thoughts = (
@@ -124,11 +126,19 @@ def derive(analysis: Analysis, seconds: float = math.inf, sizes: Mapping[str, in
     known: set[str] = set()
     sections: list[str] = []
     for thought, own in thoughts:
-        in_time = takewhile(lambda _: time.monotonic() < end, own) if time.monotonic() < end else ()
-        new = [section for section in dict.fromkeys(in_time) if section not in known]
-        known |= {*new}
-        sections += [f"# {thought}\n{section}" if section is new[0] else section for section in new]
+        title = f"# {thought}\n"
+        while (not known or time.monotonic() < end) and (section := next(own, None)) is not None:
+            if section not in known and _device(section) in ("", device or _device(section)):
+                known.add(section)
+                sections.append(title + section)
+                title = ""
     return "\nor\n".join(sections) + "\n"
+
+
+def _device(section: str) -> str:
+    """Return the device that a section is for, "" for any."""
+    first, _, _ = section.partition("\n")
+    return first.removeprefix("for ") if first.startswith("for ") else ""
 
 
 def matrix_products(analysis: Analysis, sizes: Mapping[str, int] = MappingProxyType({})) -> str:
