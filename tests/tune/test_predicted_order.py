@@ -16,6 +16,7 @@ from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.schedule.directive_lines import parse_lines
 from looptune.tune.cost_model import devices
+from looptune.tune.execution.executor import TaskReply
 from looptune.tune.execution.lab import FIRST, Order, PreparedVersion
 from looptune.tune.execution.worker_loop import TaskResult
 from looptune.tune.incumbent import Incumbent
@@ -25,6 +26,7 @@ from looptune.tune.session.predicted_time import predicted_us
 from looptune.tune.space.space import Configuration, parse
 from looptune.tune.store.store import Store
 from looptune.tune.strategies.exhaustive import Exhaustive
+from looptune.tune.strategies.sections import Sections
 from tests.helpers import local_sweep
 from tests.helpers.fake_lab import FakeLab, ran, run
 from tests.helpers.fake_tasks import timed
@@ -146,6 +148,45 @@ def test_processes_share_the_kernels_of_the_best_long_version(tmp_path: Path) ->
         ("part of 2", 30.0),
         ("part of 4", 20.0),
     }
+
+
+@pytest.mark.parametrize(("budget", "all_at_once"), [(Budget(seconds=60.0), True), (Budget(), False)])
+def test_a_search_by_sections_waits_for_no_slow_version_in_a_budget_of_time(
+    tmp_path: Path, budget: Budget, all_at_once: bool
+) -> None:
+    """Without one, what it asks for depends on the costs only: those before it must be known."""
+    space = parse("loop k: unroll {2..50}", "s")
+    measured_meanwhile: list[int] = []
+
+    class Slow(FakeWorkers):
+        """The first version has its time when nothing else is under way."""
+
+        held: list[TaskReply] = []  # noqa: RUF012 - one set of workers
+        others = 0
+
+        def replies(self) -> list[TaskReply]:
+            answers = super().replies()
+            first = [a for a in answers if a.measured and a.key.configuration.text == "loop k: unroll 2"]
+            self.held += first
+            answers = [a for a in answers if a not in first]
+            self.others += sum(a.measured for a in answers)
+            if answers or not self.held:
+                return answers
+            measured_meanwhile.append(self.others)
+            answers, self.held = self.held, []
+            return answers
+
+    def compiled(lab: int, step: str, given: Any) -> TaskResult:
+        return TaskResult(PreparedVersion(given.text, given.text) if step == "prepare" else "built")
+
+    def open_workers(labs: Any) -> FakeWorkers:
+        return Slow(compiled, lambda lab, built, best: TaskResult(timed(10.0)), compilers=100)
+
+    with Store.open(tmp_path / "store") as store:
+        given = {"budget": budget, "progress": lambda p: None, "first": ()}
+        (result,) = local_sweep.swept([(FakeLab(tmp_path), Sections(space))], store, open_workers, **given)
+    assert result.counts["timed"] == space.size
+    assert measured_meanwhile == [space.size - 1 if all_at_once else Sections.window - 1]
 
 
 @pytest.mark.wide

@@ -210,16 +210,26 @@ class Coordinator:
         return PARKED_S if nap is None else min(nap, PARKED_S)
 
     def _tell(self) -> None:
-        """In the order asked, and number n only when the strategy's window is full: see strategies/base.py."""
+        """In the order asked, and number n only when the strategy's window is full: see strategies/base.py.
+
+        In a budget of time a strategy of any order is told what is done: no version keeps it waiting for another.
+        """
+        if self._strategy.any_order and self._budget.seconds is not None:
+            for opened in [o for o in self._opened if o.is_done and (o.same_as is None or o.same_as.is_done)]:
+                self._opened.remove(opened)
+                self._tell_of(opened)
+            return
         while self._opened and self._opened[0].is_done:
             # What waits may turn out a duplicate, and then one more is asked for.
             if len(self._opened) < self._strategy.window and (self._waiting or not self._done_asking()):
                 return
-            opened = self._opened.popleft()
-            if opened.same_as is not None:
-                opened.cost_us = opened.same_as.cost_us
-            if opened.proposed:
-                self._strategy.tell(opened.configuration, opened.cost_us)
+            self._tell_of(self._opened.popleft())
+
+    def _tell_of(self, opened: RequestedVersion) -> None:
+        if opened.same_as is not None:
+            opened.cost_us = opened.same_as.cost_us
+        if opened.proposed:
+            self._strategy.tell(opened.configuration, opened.cost_us)
 
     def _ask(self) -> bool:
         proposed = not self._first

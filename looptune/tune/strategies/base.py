@@ -5,7 +5,8 @@
 
 At most ``window`` configurations are open at a time, a number that may change. Their costs are told in the order in
 which they were asked for, so that the questions depend on the costs only, and not on the machine. A strategy that
-learns keeps its window small.
+learns keeps its window small. In a budget of time, in which the machine decides how far a search gets, a strategy of
+``any_order`` is told each cost as soon as it is known.
 
 ``trials`` is the number of runs whose median the strategy wants for its last question; None stands for the usual
 number. A strategy may ask for a configuration again with more trials; a sweep that has a time of it answers with that
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from math import inf
@@ -46,6 +47,7 @@ class Strategy(ABC):
 
     name: ClassVar[str]
     window: int = 256
+    any_order: bool = False
     seeded: ClassVar[bool] = True
     """Another seed asks in another order."""
     predictable: ClassVar[bool] = False
@@ -198,15 +200,17 @@ class KnownFirst(Strategy):
     def __init__(self, strategy: Strategy, known: Sequence[Configuration]) -> None:
         super().__init__(strategy.space, strategy.seed)
         self.strategy = strategy
+        self.any_order = strategy.any_order
         self._known = deque(known)
-        self._open = 0
-        """Of the known, those whose cost has not been told."""
+        self._open: Counter[str] = Counter()
+        """Of the known, those whose cost has not been told, by their texts."""
         self._adopt()
 
     def ask(self) -> Configuration | None:
+        found: Configuration | None
         if self._known:
-            self._open += 1
-            found: Configuration | None = self._known.popleft()
+            found = self._known.popleft()
+            self._open[found.text] += 1
         else:
             self.strategy.batch = self.batch
             found = self.strategy.ask()
@@ -215,11 +219,11 @@ class KnownFirst(Strategy):
         return found
 
     def tell(self, configuration: Configuration, cost_us: float | None) -> None:
-        if self._open:
-            self._open -= 1
+        if self._open[configuration.text]:
+            self._open[configuration.text] -= 1
         else:
             self.strategy.tell(configuration, cost_us)
         self._adopt()
 
     def _adopt(self) -> None:
-        self.window = len(self._known) + self._open + self.strategy.window
+        self.window = len(self._known) + self._open.total() + self.strategy.window

@@ -43,6 +43,7 @@ class Sections(Strategy):
 
     name: ClassVar[str] = "sections"
     window = 32
+    any_order = True
 
     def __init__(self, space: Space | SpaceView, seed: int = 0) -> None:
         super().__init__(space, seed)
@@ -50,7 +51,7 @@ class Sections(Strategy):
             self._parts = [_Part(_versions(section, seed)) for section in space.sections]
         else:
             self._parts = [_Part(found for k in range(space.size) if (found := space[k]) is not None)]
-        self._open: deque[_Part] = deque()
+        self._open: dict[str, deque[_Part]] = {}
 
     def ask(self) -> Configuration | None:
         while open_ := [part for part in self._parts if not part.ended]:
@@ -60,12 +61,12 @@ class Sections(Strategy):
                 part.ended = True
                 continue
             part.asked += 1
-            self._open.append(part)
+            self._open.setdefault(found.text, deque()).append(part)
             return found
         return None
 
     def tell(self, configuration: Configuration, cost_us: float | None) -> None:
-        part = self._open.popleft()
+        part = self._open[configuration.text].popleft()
         part.best_us = min(part.best_us, inf if cost_us is None else cost_us)
 
     def _turn(self, part: _Part) -> tuple[bool, float, int]:
