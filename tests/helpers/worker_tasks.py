@@ -42,12 +42,32 @@ def act(base: int, what: str, *values: Any) -> Any:
             with excluded_from_limit():
                 time.sleep(values[0])
             time.sleep(values[1])
+        case "own until":
+            # Another task makes the file ``values[0]``; what follows is with the device again.
+            with excluded_from_limit():
+                there = _appears(values[0])
+            with values[1].open("a") as journal:
+                journal.write("on again\n")
+            return there
+        case "meanwhile":
+            values[0].touch()
+            time.sleep(0.2)
+            with values[1].open("a") as journal:
+                journal.write("done\n")
         case "spin":
             # Native code that keeps the interpreter lock.
             ctypes.PyDLL(None).sleep(values[0])
         case "large":
             return bytes(values[0])
     return what
+
+
+def _appears(path: Path) -> bool:
+    """Wait for a file, 20 seconds at most, and tell whether it is there."""
+    until = time.monotonic() + 20.0
+    while not path.exists() and time.monotonic() < until:
+        time.sleep(0.01)
+    return path.exists()
 
 
 def broken_setup() -> Callable[..., Any]:

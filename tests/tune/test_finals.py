@@ -21,7 +21,6 @@ from looptune.runtime.outcome import TimedOut
 from looptune.schedule.applied import AppliedDirective
 from looptune.tune.execution.local_executor import HERE, LocalExecutor
 from looptune.tune.execution.worker_loop import TaskResult
-from looptune.tune.measure import reference
 from looptune.tune.measure.evaluate import KernelBuilder
 from looptune.tune.measure.finals_rounds import Finals, FinalsRequest, Times
 from looptune.tune.measure.measuring_device import MeasuringDevice
@@ -327,11 +326,8 @@ def test_original_loops_share_the_cores_by_work(monkeypatch: pytest.MonkeyPatch)
     assert experiment.threads([10**12]) == (None,)
 
 
-@pytest.mark.parametrize(("longest", "runs"), [(1e6, ["", "contracted", "moved", "wider"]), (1.0, [""])])
-def test_long_loops_are_in_doubt_when_a_version_differs(
-    prepared: PreparedRun, monkeypatch: pytest.MonkeyPatch, longest: float, runs: list[str]
-) -> None:
-    """Beside other kernels the doubt of short ones is worked out beforehand: they run four times."""
+def test_loops_are_in_doubt_when_a_version_differs(prepared: PreparedRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their rounding errors are estimated then, and once: until then the loops run once, also beside other kernels."""
     ran: list[str] = []
 
     def left(self: ReferenceResult, text: Any, codelet: Any, given: Any, how: str) -> c_reference.ProgramRun:
@@ -339,7 +335,10 @@ def test_long_loops_are_in_doubt_when_a_version_differs(
         return c_reference.ProgramRun({"y": np.ones(30, np.float32)}, (1.0,))
 
     monkeypatch.setattr(ReferenceResult, "_by_text", left)
-    monkeypatch.setattr(reference, "LONG_FLOPS", longest)
     loops = ReferenceResult(replace(prepared.job, threads=1), prepared.job.problem, 0)
-    loops.judge(loops.inputs())
-    assert sorted(ran) == runs
+    judge = loops.judge(loops.inputs())
+    assert ran == [""]
+    differs = {"y": np.full(30, 1.5, np.float32)}
+    assert judge.wrong(differs) is not None
+    assert judge.wrong(differs) is not None
+    assert sorted(ran) == ["", "contracted", "moved", "wider"]

@@ -93,8 +93,8 @@ class LocalWorkers:
 
     ``jobs`` processes compile for all labs; ``timeout_s`` limits each task. ``devices`` names the devices of each lab,
     by default all different. Labs may have devices in common: each has a process of its own there, and one of them
-    measures at a time. Such a process is set up before it gets the device; if ``exclusive``, it is set up afterwards
-    and leaves the device with its reply.
+    measures at a time. Such a process is set up before it gets the device, and leaves it to others while its task does
+    work of its own; if ``exclusive``, it is set up afterwards and leaves the device with its reply.
     """
 
     def __init__(
@@ -112,12 +112,15 @@ class LocalWorkers:
         own = [tuple(f"{n}.{k}" for k in range(len(lab.measure_setups))) for n, lab in enumerate(labs)]
         self._devices = tuple(map(tuple, devices)) if devices else tuple(own)
         self._measurers = tuple(
-            tuple(Worker(s, timeout_s, spares=spares, kind=d) for s, d in zip(lab.measure_setups, named, strict=True))
+            tuple(
+                Worker(s, timeout_s, spares=spares, kind=d, shares_device=not exclusive)
+                for s, d in zip(lab.measure_setups, named, strict=True)
+            )
             for lab, named in zip(labs, self._devices, strict=True)
         )
         self._all_measurers = tuple(measurer for measurers in self._measurers for measurer in measurers)
         self._loads: Counter[int] = Counter()
-        self._busy: set[str] = set()
+        self._busy: dict[str, Worker] = {}
         self._broken: TargetError | None = None
 
     def __enter__(self) -> Self:
@@ -176,7 +179,7 @@ class LocalWorkers:
         found = self._free(lab)
         assert found is not None, "a version is measured on a free device"
         device, measurer = found
-        self._busy.add(device)
+        self._busy[device] = measurer
         measurer.submit((lab, key, device), *task)
 
     def _free(self, lab: int) -> tuple[str, Worker] | None:
@@ -214,9 +217,12 @@ class LocalWorkers:
     def _measured(self, worker: Worker) -> TaskReply | None:
         said = self._collected(worker.collect)
         if said is None:
+            self._lend_devices()
             return None
         (lab, key, device), reply = said
-        self._busy.remove(device)
+        if self._busy.get(device) is worker:
+            del self._busy[device]
+        self._lend_devices()
         if invalidates_device(reply):
             worker.end()
         if self._exclusive:
@@ -224,6 +230,17 @@ class LocalWorkers:
         else:
             worker.start()
         return TaskReply(lab, key, reply, True)
+
+    def _lend_devices(self) -> None:
+        """Free the devices of tasks that do work of their own, and give them back to those that have done it."""
+        for device, worker in tuple(self._busy.items()):
+            if worker.off_device and not self._exclusive:
+                del self._busy[device]
+        for measurers, devices in zip(self._measurers, self._devices, strict=True):
+            for worker, device in zip(measurers, devices, strict=True):
+                if worker.waits_for_device and device not in self._busy:
+                    self._busy[device] = worker
+                    worker.go_on()
 
     def _compiled(self, worker: Worker) -> TaskReply | None:
         said = self._collected(partial(self._pool.collect, worker))

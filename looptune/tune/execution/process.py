@@ -28,7 +28,7 @@ from typing import Any, Self
 
 from looptune.core import cache_folder
 from looptune.tune.execution.time_allowance import Allowance
-from looptune.tune.execution.worker_loop import LET_GO, serve
+from looptune.tune.execution.worker_loop import GO_ON, LET_GO, serve
 
 Setup = Callable[[], Callable[..., Any]]
 
@@ -73,6 +73,10 @@ class WorkerProcess:
     def run(self, task: bytes) -> None:
         """Run a pickled task on what is set up."""
         self._send(task)
+
+    def go_on(self) -> None:
+        """Answer a process that has done work of its own."""
+        self._send(GO_ON)
 
     def end(self) -> None:
         """Kill the process, and with it whatever it runs."""

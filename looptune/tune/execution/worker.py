@@ -42,7 +42,8 @@ class Worker:
     """A process that runs one task at a time. It is started when first needed, and again after its death.
 
     With ``spares`` the worker takes an idle process of its ``kind`` if there is one, and leaves its own there when it
-    is closed.
+    is closed. ``off_device``: its task does work of its own, or waits for ``go_on`` after it; only a worker that shares
+    its device waits.
     """
 
     def __init__(
@@ -53,7 +54,10 @@ class Worker:
         *,
         spares: ProcessCache | None = None,
         kind: str = COMPILING,
+        shares_device: bool = False,
     ) -> None:
+        self.off_device = self.waits_for_device = False
+        self._shares_device = shares_device
         self.limit_s = limit_s
         self.start_limit_s = start_limit_s
         self._setup = setup
@@ -118,8 +122,7 @@ class Worker:
             return None
         message = self._receive(life) if said else TimedOut(life.allowance.limit_s)
         if message in ((OWN_WORK, ""), (RESUMED, "")):
-            if life.ready:  # setting up is own work anyway
-                life.allow(self.limit_s if message[0] == RESUMED else self.start_limit_s)
+            self._own_work(life, message[0] == RESUMED)
             return None
         if not life.ready:
             self._set_up(life, message)
@@ -127,9 +130,26 @@ class Worker:
         assert self._task is not None, "a reply follows a task"
         key = self._task[0]
         self._task = None
+        self.off_device = False
         if isinstance(message, Crashed | TimedOut):
             self.end()
         return key, message
+
+    def _own_work(self, life: WorkerProcess, done: bool) -> None:
+        """Record that a task begins with work of its own, or is ``done`` with it; setting up is own work anyway."""
+        if not life.ready:
+            return
+        life.allow(self.start_limit_s)
+        self.off_device, self.waits_for_device = True, done
+        if done and not self._shares_device:
+            self.go_on()
+
+    def go_on(self) -> None:
+        """Let a task that has done its own work go on, within its limit."""
+        assert self._life is not None, "a task that waits has a process"
+        self.off_device = self.waits_for_device = False
+        self._life.allow(self.limit_s)
+        self._life.go_on()
 
     def close(self) -> None:
         """Leave the process to the spares if it is set up, alive and idle; otherwise kill it.
@@ -146,6 +166,7 @@ class Worker:
     def end(self) -> None:
         """Kill the process, and with it whatever it runs. The worker may be used again."""
         life, self._life, self._task = self._life, None, None
+        self.off_device = self.waits_for_device = False
         if life is not None:
             life.end()
 

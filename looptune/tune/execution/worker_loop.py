@@ -28,6 +28,8 @@ OWN_WORK = "own work"
 RESUMED = "resumed"
 LET_GO = b""
 """The message, in place of a task, after which another set-up follows."""
+GO_ON = b"go on"
+"""The answer to RESUMED: the device is the task's again."""
 GARBAGE = 100_000
 """The number of new objects before Python's garbage collector runs."""
 
@@ -67,16 +69,24 @@ def pickle_value(value: Any) -> PickledValue:
 
 _links: list[Connection] = []
 """The pipe to the coordinator, if this process is a worker's."""
+_under_way: list[bytes] = []
+"""The task of this process, if it has one."""
 
 
 @contextlib.contextmanager
 def excluded_from_limit() -> Iterator[None]:
-    """Yield while the time limit of a task is suspended; the limit starts again afterwards."""
+    """Yield while the time limit of a task is suspended, and its device may serve other kernels.
+
+    The limit starts again afterwards, when the device is free.
+    """
     for link in _links:
         link.send((OWN_WORK, ""))
     yield
     for link in _links:
         link.send((RESUMED, ""))
+        if _under_way:  # a process that sets up has no device yet
+            answer = link.recv_bytes()
+            assert answer == GO_ON, "a process that waits for its device gets no task"
 
 
 def serve(link: Connection, setup: Callable[[], Callable[..., Any]], log: str) -> None:
@@ -125,11 +135,14 @@ def _answer(run: Callable[..., Any], task: bytes) -> bytes:
     This is the measuring boundary: whatever a task raises is kept, and the process lives on.
     """
     start = time.monotonic()
+    _under_way.append(task)
     try:
         value = run(*(v.load() if isinstance(v, PickledValue) else v for v in pickle.loads(task)))
         return pickle.dumps(TaskResult(value, time.monotonic() - start))
     except Exception as error:
         return pickle.dumps(_raised(error))
+    finally:
+        _under_way.clear()
 
 
 def _raised(error: Exception) -> TaskError:

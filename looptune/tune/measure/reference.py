@@ -35,7 +35,7 @@ from looptune.lower.pipeline import lower
 from looptune.runtime import c_compiler, numpy_files
 from looptune.runtime.c_program import CPU_S, TooLong
 from looptune.runtime.c_reference import CReference, NoReference, ProgramRun
-from looptune.runtime.problem_sizes import Problem, integers, is_interpretable, shapes, sizes_text
+from looptune.runtime.problem_sizes import Problem, is_interpretable, shapes, sizes_text
 from looptune.runtime.tolerance import RoundingEstimate, perturb_by_ulp
 from looptune.runtime.verification import ReferenceComparison, in_double
 from looptune.tune.execution.worker_loop import excluded_from_limit
@@ -47,8 +47,6 @@ if TYPE_CHECKING:
 
 Arrays = Mapping[str, np.ndarray]
 
-LONG_FLOPS = 1e11
-"""Loops that take a core minutes: whether they are in doubt is looked at when a version differs, which few do."""
 INTERPRETER = "the interpreter"
 NOT_INDEPENDENTLY = "not verified independently"
 NOT_COMPARED = "not compared, as the original loops take too long there"
@@ -69,14 +67,10 @@ class ReferenceResult:
     def judge(self, given: Arrays) -> ReferenceComparison:
         """Return the comparison with the reference's results for the inputs ``given``, which are not changed.
 
-        The rounding errors are estimated when a version first differs. If other kernels are swept meanwhile
-        (``job.threads``) and the loops do not take minutes, they are estimated at once, while the others have the
-        device: later, all others would wait for it.
+        The rounding errors are estimated when a version first differs; meanwhile other kernels have the device.
         """
         expected, against = self._expected(given)
         doubt = cache(lambda: self._doubt(against))
-        if self.job.threads is not None and not self._is_long():
-            doubt()
         return ReferenceComparison(expected, reduction_terms(self.job.codelet, self.at.values), doubt, against)
 
     def run_text(self) -> None:
@@ -134,10 +128,6 @@ class ReferenceResult:
         if is_interpretable(codelet, self.at):
             return self._interpreted(codelet, given), INTERPRETER
         return self._generated(codelet, given, ""), ""
-
-    def _is_long(self) -> bool:
-        work = operation_count.count(self.job.codelet.body, integers(self.job.codelet, self.at.values))
-        return work is None or work > LONG_FLOPS
 
     def _doubt(self, against: str) -> RoundingEstimate:
         """Return the same loops, run by the same means, side by side; the time it takes is no version's."""
