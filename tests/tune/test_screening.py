@@ -29,7 +29,7 @@ from looptune.tune.incumbent import Incumbent
 from looptune.tune.job import Job
 from looptune.tune.measure.build_steps import Built, Plans, first_step, plans_of
 from looptune.tune.measure.measuring_device import MeasuringDevice
-from looptune.tune.measure.pruning import SCREEN, WAITED_US, WORTH_US, is_endless, is_hopeless
+from looptune.tune.measure.pruning import SCREEN, WAITED_US, WORTH_US, is_endless, is_hopeless, is_promising
 from looptune.tune.measure.reference import ReferenceResult, text_of
 from looptune.tune.session import prepare
 from looptune.tune.space.space import parse
@@ -172,6 +172,13 @@ def test_a_hopeless_version_is_not_run_at_the_users_sizes(bench: MeasuringDevice
         assert isinstance(measured(bench, version, harmless), WrongResult)
     uncut = MeasuringDevice(replace(baking.job, cuts=False))
     assert isinstance(measured(uncut, version, best), WrongResult)
+
+
+def test_fewer_versions_are_promising_where_finalists_are_verified_again() -> None:
+    best = Incumbent(100.0)
+    assert [is_promising(us, best) for us in (109.0, 120.0, 126.0)] == [True, True, False]
+    assert [is_promising(us, best, again=True) for us in (109.0, 120.0)] == [True, False]
+    assert is_promising(1e9, None, again=True)
 
 
 @pytest.mark.wide

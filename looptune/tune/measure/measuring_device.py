@@ -179,7 +179,7 @@ class MeasuringDevice:
         before = PrimeSizeRun() if checked is None else checked
         outcome = self.at_the_users_sizes(built.binary, program, before, best, against)
         unchecked = checked is None and self.prime_check is not None
-        if unchecked and isinstance(outcome, Timed) and is_promising(outcome.median_us, against):
+        if unchecked and isinstance(outcome, Timed) and self._is_promising(outcome, against):
             return NextStep(pickle_value(replace(step, at_prime_sizes=True, timed=outcome)), outcome)
         return self.check_edge_sizes(step, outcome, against)
 
@@ -190,9 +190,14 @@ class MeasuringDevice:
         """
         if not self.edge_checks or step.plans.codelet is None or not isinstance(outcome, Timed):
             return outcome
-        if not is_promising(outcome.median_us, against):
+        if not self._is_promising(outcome, against):
             return outcome
         return NextStep(pickle_value(replace(step, at_prime_sizes=False, at_edge_sizes=True, timed=outcome)), outcome)
+
+    def _is_promising(self, timed: Timed, against: Incumbent | None) -> bool:
+        # In a budget of time, the finals may take what the search has compiled.
+        again = self.searching is not self.backend and not self.job.finals_end
+        return is_promising(timed.median_us, against, again=again)
 
     def next_step(self, built: Built, checked: PrimeSizeRun, against: Incumbent | None) -> Outcome | NextStep:
         """Return what follows a run at prime sizes with correct results.

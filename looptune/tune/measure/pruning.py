@@ -33,6 +33,8 @@ HOPELESS = 20.0
 """A version whose verifying run takes this many times the best, however short, is not run again either."""
 PROMISING = 1.25
 """What is slower than this many times the best is no finalist, and it need not be shown that it is right elsewhere."""
+PROMISING_AGAIN = 1.1
+"""The same where finalists are compiled once more and verified at all sizes then, so that few are verified twice."""
 HOPELESS_PREDICTED = 10.0
 """The same of the time that is predicted for a version, which is seldom three times too long or too short."""
 WAITED_US = 1e5
@@ -53,9 +55,12 @@ def is_hopeless(reduced_us: float, sizes: str, best: Incumbent) -> bool:
     return ratio > SCREEN and ratio * best.us > WORTH_US
 
 
-def is_promising(us: float, best: Incumbent | None) -> bool:
-    """Tell whether the version may be among the finalists; without a best time, every version may."""
-    return best is None or us <= PROMISING * best.us
+def is_promising(us: float, best: Incumbent | None, again: bool = False) -> bool:
+    """Tell whether the version may be among the finalists; without a best time, every version may.
+
+    ``again``: finalists are verified once more.
+    """
+    return best is None or us <= (PROMISING_AGAIN if again else PROMISING) * best.us
 
 
 def endless_outcome(assignments: int, best: Incumbent, launches: int) -> CutOff | None:

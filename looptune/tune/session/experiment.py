@@ -108,9 +108,10 @@ def run_all(
 
 
 def _start_references(prepared: Sequence[PreparedRun]) -> None:
-    """Run the original loops of sweeps with a budget of time, on cores that wait while a device is set up."""
+    """Run the original loops of sweeps for GPUs or in a budget of time, on cores that wait for a device's set-up."""
     for p in prepared:
-        if p.request.sweep and p.request.cluster is None and p.job.reference_s is not None:
+        apart = p.job.reference_s is not None or p.job.target.specializes_sizes
+        if p.request.sweep and p.request.cluster is None and apart:
             Thread(target=ReferenceResult(p.job, p.job.problem, p.job.seed).run_text, daemon=True).start()
 
 
