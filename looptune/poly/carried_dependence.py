@@ -60,16 +60,16 @@ class _Pair:
 
 def explain_sequential(
     model: Scop, statements: Collection[str], depth: int, *, order: Order | None = None, reassociate: bool = True
-) -> Reason:
-    """Return why the loop around ``statements`` is sequential.
+) -> Reason | None:
+    """Return why the loop around ``statements`` is sequential, None if the model has no dependence that it carries.
 
-    Its dimension is entry ``depth`` of the times in ``order``, by default the order of the codelet. The loop must carry
-    a dependence.
+    Its dimension is entry ``depth`` of the times in ``order``, by default the order of the codelet.
     """
     loop = LoopDependences(model, frozenset(statements), depth, order if order is not None else model.order())
     left = [(d, bad) for d, bad in loop.carried_dependences()[0] if not d.commutes(reassociate)]
     pairs = [p for d, bad in left for p in _pairs(model, d, bad, reassociate)]
-    assert pairs, "a sequential loop carries a dependence"
+    if not pairs:
+        return None
     best = min(p.rank for p in pairs)
     found = [
         (Point.of(model.space, p.first.statement, p.then.statement, p.map), k)

@@ -148,8 +148,17 @@ class Analysis:
         return self._asked(lambda model: model.flows(local))
 
     def explain_sequential(self, names: frozenset[str], depth: int) -> Reason:
-        """Return why a loop is sequential in the order of the codelet."""
-        return self._asked(lambda model: explain_sequential(model, names, depth, reassociate=self.reassociate))
+        """Return why a loop is sequential in the order of the codelet.
+
+        The verdict may be that of the coarser model, where the limit of this question suffices for the exact one.
+        """
+
+        def question(model: Scop) -> Reason | None:
+            return explain_sequential(model, names, depth, reassociate=self.reassociate)
+
+        reason = self._asked(question) or self._coarsely(question)
+        assert reason is not None, "a sequential loop carries a dependence"
+        return reason
 
     def verdict_if_reassociated(self, names: frozenset[str], depth: int, order: Order) -> Verdict:
         """Return the verdict that holds if recognised reductions may be reordered."""

@@ -44,7 +44,7 @@ def _sources(path: Path, defines: tuple[tuple[str, Value], ...], folders: tuple[
     if path.is_dir():
         files = sorted(
             p for p in path.rglob("*")
-            if p.suffix in _SUFFIXES and not any(part.startswith(".") for part in p.parts[:-1] if part != ".")
+            if p.suffix in _SUFFIXES and not any(part.startswith(".") for part in p.relative_to(path).parts[:-1])
         )  # fmt: skip
         if not files:
             raise UsageError(f"no .c or .cpp file in {path}")
