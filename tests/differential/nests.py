@@ -4,23 +4,29 @@
 
 Each argument is a name and a folder (or a file) with C, and each nest that can be compiled runs on several random
 inputs: its own text compiled by gcc, the loop IR in the interpreter, and the loop IR with its parallel loops in any
-order. ``undefined`` nests leave their arrays with each input, or divide by zero. A difference can also be the
-program's: a variable that it does not set, a shift by too many bits.
+order. A nest with a loop that is parallel or a reduction also runs as the machine code of Numba, chunk after chunk from
+the last one, and as C with OpenMP; ``compiled`` are these. ``undefined`` nests leave their arrays with each input, or
+divide by zero. A difference can also be the program's: a variable that it does not set, a shift by too many bits.
 """
 
 from __future__ import annotations
 
-import multiprocessing
+import ctypes
+import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import TimeoutError as OverTime
+from dataclasses import dataclass, replace
 from pathlib import Path
 from zlib import crc32
 
 import numpy as np
+from pebble import ProcessExpired, ProcessPool
 
+from looptune.backends import openmp
 from looptune.core.errors import LooptuneError, UsageError
 from looptune.frontend import load
 from looptune.frontend.survey import survey
@@ -28,16 +34,23 @@ from looptune.frontend.unit import Unit
 from looptune.ir import interpreter
 from looptune.ir.nodes import Array, Codelet, Scalar
 from looptune.ir.simplify import is_integer
+from looptune.lower.passes.openmp_scalars import accumulate_in_scalars
+from looptune.lower.pipeline import lower
+from looptune.report.check.loop_facts import loop_facts
 from looptune.report.scan.sources import Source, sources
 from looptune.report.table import Column, Table
 from looptune.runtime.c_reference import CReference, NoReference
 from looptune.runtime.size_relations import broken_relation
 from looptune.runtime.verification import extents
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
+from tests.differential import runners
 from tests.helpers import threaded_interpreter
 from tests.helpers.against_gcc import in_parallel
-from tests.helpers.cross_check import off
+from tests.helpers.cross_check import GCC, called, off
 
-RESULTS = ("same", "different", "undefined", "not run")
+RESULTS = ("same", "compiled", "different", "undefined", "not run")
 INPUTS = 12
 ENOUGH = 4
 """Inputs on which a nest computes something, after which no more are tried."""
@@ -50,36 +63,57 @@ RANGES = ((1, 9), (2, 14), (0, 5), (-4, 10), (0, 127))
 """Of integers. They are sizes, places and data alike."""
 
 
+Arrays = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """An input, and what gcc's code leaves in the arrays that the nest writes."""
+
+    arrays: Arrays
+    scalars: dict[str, int | float]
+    theirs: Arrays
+
+    def wrong(self, mine: Mapping[str, np.ndarray]) -> str | None:
+        """Return where arrays differ from gcc's."""
+        found = off(self.theirs, mine, 1e-5)
+        return None if found is None else f"{found} with {self.scalars}"
+
+
 def compared(source: Source, kernel: str) -> tuple[str, str]:
     """Return one of RESULTS for a nest, and what differs or why it is not run."""
     try:
         unit = load(source.path, kernel=kernel, defines=dict(source.defines), include_dirs=source.include_dirs)
-        run = ((interpreter.run, unit.codelet), (threaded_interpreter.run, in_parallel(unit.codelet)))
+        parallel = in_parallel(unit.codelet)
     except LooptuneError as error:
         return "not run", str(error)
-    said, same = Counter[tuple[str, str]](), 0
+    said, same = Counter[tuple[str, str]](), list[Run]()
     with tempfile.TemporaryDirectory() as folder:
         for number in range(INPUTS):
             try:
-                found = _on_input(unit, run, Path(folder), number)
+                found = _on_input(unit, parallel, Path(folder), number)
             except UsageError as error:
                 found = "not run", str(error)
-            said[found] += 1
-            same += found[0] == "same"
-            if same == ENOUGH or found[0] == "different":
+            if isinstance(found, Run):
+                same.append(found)
+            elif found[0] == "different":
+                return found
+            else:
+                said[found] += 1
+            if len(same) == ENOUGH:
                 break
-    different = next((what for what in said if what[0] == "different"), None)
-    return different or (("same", "") if same else said.most_common(1)[0][0])
+        return _compiled(unit, same, Path(folder)) if same else said.most_common(1)[0][0]
 
 
-def _on_input(unit: Unit, runs: tuple[tuple[object, Codelet], ...], folder: Path, number: int) -> tuple[str, str]:
+def _on_input(unit: Unit, parallel: Codelet, folder: Path, number: int) -> Run | tuple[str, str]:
+    """Return an input on which the interpreter does what gcc's code does, or else a result."""
     codelet = unit.codelet
     rng = np.random.default_rng((number, crc32(codelet.name.encode())))
     values = next(_values(codelet, rng, unit.values if number == 0 else {}))
     arrays = {p.name: _filled(p, values, rng) for p in codelet.params if isinstance(p, Array)}
     written = sorted(p.name for p in codelet.params if isinstance(p, Array) and p.io != "in")
     results = []
-    for run, variant in runs:
+    for run, variant in ((interpreter.run, codelet), (threaded_interpreter.run, parallel)):
         left = STATEMENTS
         mine = {name: array.copy() for name, array in arrays.items()}
 
@@ -89,7 +123,7 @@ def _on_input(unit: Unit, runs: tuple[tuple[object, Codelet], ...], folder: Path
             assert left, "it runs too many statements"
 
         try:
-            run(variant, mine, values, count)  # type: ignore[operator]
+            run(variant, mine, values, count)
         except (AssertionError, OverflowError, ValueError) as error:
             return "undefined", str(error)
         results.append(mine)
@@ -99,12 +133,78 @@ def _on_input(unit: Unit, runs: tuple[tuple[object, Codelet], ...], folder: Path
         theirs = CReference(unit.excerpt).run(folder, arrays, values, written).arrays
     except NoReference as error:
         return "not run", str(error)
+    ran = Run(arrays, values, {name: theirs[name] for name in written})
     for mine in results:
-        difference = off({name: theirs[name] for name in written}, mine, 1e-5)
-        if difference is not None:
-            return "different", f"{difference} with {values}"
+        if (difference := ran.wrong(mine)) is not None:
+            return "different", difference
     changed = any(off({name: arrays[name]}, results[0], 0.0) is not None for name in written)
-    return ("same", "") if changed else ("not run", "it changes nothing")
+    return ran if changed else ("not run", "it changes nothing")
+
+
+def _compiled(unit: Unit, runs: Sequence[Run], folder: Path) -> tuple[str, str]:
+    """Return what comes of the machine code of a nest that is right in the interpreter."""
+    analysis = Analysis(unit.codelet)
+    lines = tuple(_shared_out(analysis))
+    if not lines:
+        return "same", ""
+    for name, made in (("numba-cpu", _by_numba), ("openmp", _by_openmp)):
+        try:
+            call = made(unit, analysis, lines, folder)
+        except LooptuneError as error:
+            return "same", f"{name}: {error.message}"
+        except Exception as error:
+            return "different", f"{name} fails: {type(error).__name__}: {error}"
+        for run in runs:
+            mine = {name: array.copy() for name, array in run.arrays.items()}
+            call(mine, run.scalars)
+            if (difference := run.wrong(mine)) is not None:
+                return "different", f"{name}: {difference}"
+    return "compiled", ""
+
+
+Call = Callable[[Arrays, dict[str, int | float]], object]
+
+
+def _shared_out(analysis: Analysis) -> Iterator[str]:
+    """Yield the directives that share out the outermost loops that are parallel or reductions."""
+    inside: int | None = None
+    for f in loop_facts(analysis):
+        if inside is not None and f.depth > inside:
+            continue
+        inside = f.depth if f.kind in ("parallel", "reduction") and not f.shared else None
+        if inside is not None:
+            yield f"loop {f.number}: parallel"
+
+
+@dataclass(slots=True)
+class _Held:
+    """What a program of ``runners`` is called with."""
+
+    arrays: Arrays
+    scalars: dict[str, int | float]
+
+
+def _by_numba(unit: Unit, analysis: Analysis, lines: Sequence[str], folder: Path) -> Call:
+    done = schedule(analysis, parse_lines(lines, "nests"), unit.values)
+    plan = lower(done.codelet, "\n".join(lines), done.asserted)
+    program = runners.numba_cpu(plan, folder / "numba", threads=False)
+    return lambda arrays, scalars: program(_Held(arrays, scalars))  # type: ignore[arg-type]
+
+
+def _by_openmp(unit: Unit, analysis: Analysis, lines: Sequence[str], folder: Path) -> Call:
+    codelet = schedule(analysis, parse_lines(lines, "nests"), unit.values).codelet
+    codelet = replace(accumulate_in_scalars(codelet), name="nest")
+    (folder / "nest.c").write_text(openmp.text(codelet))
+    command = [*GCC, "-fopenmp", "nest.c", "-o", "nest.so", "-lm"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:500]
+    library = ctypes.CDLL(str(folder / "nest.so"))
+
+    def call(arrays: Arrays, scalars: dict[str, int | float]) -> None:
+        for name, array in called(library, codelet, {**arrays, **scalars}).items():
+            arrays[name][...] = array
+
+    return call
 
 
 def _values(
@@ -145,12 +245,14 @@ def compared_file(source: Source) -> list[tuple[str, str, str]]:
         return []
     found = []
     for nest in (n for n in read.nests if n.codelet is not None and n.refusal is None):
-        with multiprocessing.Pool(1) as pool:
-            task = pool.apply_async(compared, (source, nest.kernel))
+        with ProcessPool(1) as pool:
+            task = pool.schedule(compared, args=(source, nest.kernel), timeout=LIMIT_S)
             try:
-                result = task.get(LIMIT_S)
-            except multiprocessing.TimeoutError:
+                result = task.result()
+            except OverTime:
                 result = "not run", f"it took more than {LIMIT_S} s"
+            except ProcessExpired as error:
+                result = "different", f"its process ended: {error}"
         found.append((f"{source.path}:{nest.span.line}", *result))
     return found
 
