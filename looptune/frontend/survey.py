@@ -15,6 +15,7 @@ from looptune.frontend.codelet_extent import codelet_extent
 from looptune.frontend.codelet_selection import CodeletFunction, nest_region
 from looptune.frontend.lower_codelet import build
 from looptune.frontend.program import Program, Value, read_program
+from looptune.frontend.text_order import TextOrder, text_order
 from looptune.ir.nodes import Codelet, While
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ class SurveyedNest:
     can be analysed and not compiled. Of such a nest, and of a loop that cannot be counted, the nests inside it that
     can be compiled, at the places ``inner``, are nests of their own. ``inside``: it is one of these, or part of a nest
     that is not supported. ``names`` are the text's names of the codelet's
-    variables, where they differ; ``flags`` its variables that say whether a jump was taken.
+    variables, where they differ; ``flags`` its variables that say whether a jump was taken. ``order``: why the
+    iterations of the outermost loop have an order, where there is no codelet and the text shows it.
     """
 
     function: c_ast.Function
@@ -43,6 +45,7 @@ class SurveyedNest:
     names: Mapping[str, str] = field(default_factory=dict)
     flags: frozenset[str] = frozenset()
     inner: frozenset[Span] = frozenset()
+    order: TextOrder | None = None
 
     @property
     def kernel(self) -> str:
@@ -173,7 +176,13 @@ def _analysed(pair: _Pair, loop: nests.SourceLoop, refusal: LooptuneError, insid
     try:
         return replace(_supported(pair.analysed, replace(chosen, addresses=True), loop, inside), refusal=refusal)
     except LooptuneError:
-        return SurveyedNest(pair.function, loop.span, _depth(loop), None, why, inside)
+        order = text_order(_twin(pair, loop), pair.twin, pair.analysed.file)
+        return SurveyedNest(pair.function, loop.span, _depth(loop), None, why, inside, order=order)
+
+
+def _twin(pair: _Pair, loop: nests.SourceLoop) -> nests.SourceLoop:
+    """Return a loop of the function as it is in the one that is analysed."""
+    return next(n for n in nests.all_loops(pair.twin.body) if n.span == loop.span)
 
 
 def _supported(program: Program, chosen: CodeletFunction, loop: nests.SourceLoop, inside: bool) -> SurveyedNest:

@@ -86,6 +86,12 @@ def has_model(name: str) -> bool:
     return _plain(name) in _EFFECTS
 
 
+def has_order(name: str) -> bool:
+    """Tell whether calls of a function that is not in the program have to happen in the order of the text."""
+    effect = _EFFECTS.get(_plain(name))
+    return not name.startswith("__builtin_") if effect is None else effect.state != ""
+
+
 def _plain(name: str) -> str:
     return name.removeprefix("__builtin_")
 

@@ -20,6 +20,7 @@ from looptune.schedule.directives.base import statement_names
 from looptune.schedule.parallel_loops import unprivatizable_locals
 
 if TYPE_CHECKING:
+    from looptune.frontend.text_order import TextOrder
     from looptune.schedule.analysis import Analysis
 
 Kind = Literal["parallel", "reduction", "sequential", "unknown"]
@@ -119,6 +120,19 @@ def facts_of_text(loop: Loop, depth: int, flags: Collection[str] = ()) -> LoopFa
         if isinstance(n.target, Var) and n.target.name in exposed and not _may_be_sum(n.target.name, loop):
             return replace(found, carried=replace(n.target, span=n.span))
     return None
+
+
+def facts_of_order(order: TextOrder, loop: Span) -> LoopFacts:
+    """Return what is found about a loop of which there is no codelet."""
+    found = LoopFacts(0, order.counter, 0, loop, "sequential")
+    match order.why:
+        case "call":
+            return replace(found, ordered_at=order.span)
+        case "jump":
+            return replace(found, left_at=order.span)
+        case "scalar":
+            return replace(found, carried=Var(order.scalar, span=order.span))
+    return found
 
 
 def _may_be_sum(name: str, loop: Loop) -> bool:

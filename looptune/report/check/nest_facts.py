@@ -114,7 +114,7 @@ def _alone(
     if (of_text is not None and pairs > MANY_PAIRS) or not effort.may_compare(pairs):
         return of_text
     try:
-        return _analysed_alone(alone, found, flags)
+        return _analysed_alone(alone, found, flags) or of_text
     except LooptuneError:
         less = loop_alone(codelet, found.number, _ANYTHING, conditions=False)
     if less is None or effort.is_spent():

@@ -11,7 +11,7 @@ from looptune.core.source import Span
 from looptune.core.time_limit import OutOfTime, time_limit
 from looptune.frontend.survey import SurveyedNest, survey
 from looptune.report.check import json, text
-from looptune.report.check.loop_facts import LoopFacts, loop_facts
+from looptune.report.check.loop_facts import LoopFacts, facts_of_order, loop_facts
 from looptune.report.check.text_names import in_text_names
 from looptune.schedule.analysis import Analysis
 
@@ -44,7 +44,8 @@ def _names(nest: SurveyedNest) -> tuple[str, ...]:
 
 def _reported(nest: SurveyedNest, reassociate: bool) -> NestReport:
     if nest.codelet is None:
-        return NestReport(nest.kernel, nest.span, (), nest.refusal)
+        shown = () if nest.order is None else (facts_of_order(nest.order, nest.span),)
+        return NestReport(nest.kernel, nest.span, shown, nest.refusal)
     try:
         with time_limit(LIMIT_S):
             facts = tuple(loop_facts(Analysis(nest.codelet, reassociate), nest.flags))

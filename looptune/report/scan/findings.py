@@ -25,7 +25,7 @@ from looptune.ir import operation_count
 from looptune.ir.nodes import Array, Codelet, Scalar
 from looptune.ir.simplify import is_integer
 from looptune.poly.footprint import elements
-from looptune.report.check.loop_facts import Kind, LoopFacts
+from looptune.report.check.loop_facts import Kind, LoopFacts, facts_of_order
 from looptune.report.check.nest_facts import MOST_PAIRS, compared_pairs, nest_facts
 from looptune.report.check.nests import own_loops
 from looptune.report.check.races import races
@@ -194,6 +194,9 @@ def _stopped(source: Source, number: int, nest: SurveyedNest) -> NestFinding:
 
 def _finding(source: Source, number: int, nest: SurveyedNest) -> NestFinding:
     refusal = "" if nest.refusal is None else f"{nest.refusal.message}, {location(nest.refusal.span, nest.span)}"
+    if nest.codelet is None and nest.order is not None:
+        shown = (_loop(facts_of_order(nest.order, nest.span)),)
+        return _made(source, number, nest, "sequential", shown, _reasons(shown), None, refusal)
     if nest.codelet is None:
         return _made(source, number, nest, "not supported", (), refusal, None)
     try:
