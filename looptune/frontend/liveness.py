@@ -7,12 +7,14 @@ A variable counts as read if it cannot be followed (``goto``, ``switch``, a vari
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from looptune.frontend import c_ast
 from looptune.frontend.name_resolution import resolve, used_names
+from looptune.frontend.statement_facts import set_names, variable_assignment
 
 Names = frozenset[str]
 
@@ -62,6 +64,41 @@ def may_repeat(function: c_ast.Block, region: Sequence[c_ast.Item], name: str) -
         if isinstance(node, c_ast.Block) and any(isinstance(i, c_ast.Declare) and i.name == name for i in node.items):
             inside = True
     return not inside and any(isinstance(n, c_ast.For | c_ast.While) for n in around)
+
+
+def preceding_items(function: c_ast.Block, region: Sequence[c_ast.Item]) -> tuple[c_ast.Item, ...]:
+    """Return the statements that have run whenever the region begins: those before it in the blocks around it."""
+    path = _path(function, region)
+    if any(isinstance(n, c_ast.Label | c_ast.Case) for n in c_ast.walk(function)):
+        return ()
+    found: list[c_ast.Item] = []
+    for block, inner in zip(path, (*path[1:], *region[:1]), strict=True):
+        if isinstance(block, c_ast.Block):
+            for item in block.items:
+                if item is inner:
+                    break
+                found.append(item)
+    return tuple(found)
+
+
+def counted_around(function: c_ast.Block, region: Sequence[c_ast.Item]) -> dict[str, Counter[str]]:
+    """Return how often the headers of loops set each variable around a declaration or an assignment and the region.
+
+    Between the one and the other these variables do not change. The key is the variable that is declared or assigned.
+    """
+    headers: Counter[str] = Counter()
+    found: dict[str, Counter[str]] = {}
+    for node in _path(function, region):
+        match node:
+            case c_ast.For(init, _, step):
+                headers.update(set_names(c_ast.Block((*init, *(() if step is None else (c_ast.Evaluate(step),))))))
+            case c_ast.Block(items):
+                for item in items:
+                    set_here = variable_assignment(item)
+                    name = item.name if isinstance(item, c_ast.Declare) else set_here and set_here.target.name
+                    if name:
+                        found[name] = Counter(headers)
+    return found
 
 
 def _path(node: Any, region: Sequence[c_ast.Item]) -> list[Any]:

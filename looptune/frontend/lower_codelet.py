@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -24,7 +25,15 @@ from looptune.frontend.finalize import (
 )
 from looptune.frontend.heap_arrays import allocated_pointers, allocated_rows
 from looptune.frontend.induction import close_forms
-from looptune.frontend.liveness import address_taken, file_addresses, live_after, live_before, may_repeat
+from looptune.frontend.liveness import (
+    address_taken,
+    counted_around,
+    file_addresses,
+    live_after,
+    live_before,
+    may_repeat,
+    preceding_items,
+)
 from looptune.frontend.lower_expressions import Expressions
 from looptune.frontend.lower_statements import Statements
 from looptune.frontend.lowered_codelet import LoweredCodelet
@@ -43,6 +52,7 @@ from looptune.frontend.normalize.complex_numbers import with_parts
 from looptune.frontend.normalize.pointer_offsets import moving_pointers, points_into
 from looptune.frontend.normalize.results import result_name
 from looptune.frontend.normalize.structured_jumps import FLAG
+from looptune.frontend.overlaps import PointsTo, overlapping
 from looptune.frontend.pragma import LOOP_FAMILIES
 from looptune.frontend.row_pointers import with_row_extents
 from looptune.frontend.statement_facts import (
@@ -167,8 +177,9 @@ class _Builder:
         types |= {d.name: d.type for d in (*declared, *self.struct_copies)}
         if self.result:
             types[self.result] = c_ast.ArrayOf(self.function.result, c_ast.Number("1"))
-        items = self.body.items if self.region is None else (*self.pointers_before(types), *self.region.items)
-        items = (*self.struct_copies, *items)
+        before = () if self.region is None else tuple(self.pointers_before(types))
+        several = self.overlapping(before, types)
+        items = (*self.struct_copies, *before, *(self.body if self.region is None else self.region).items)
         own = frozenset(p.name for p in self.function.params)
         moved = moving_pointers(items, types)
         calls = any(isinstance(n, c_ast.Call) for item in items for n in c_ast.walk(item))
@@ -177,7 +188,7 @@ class _Builder:
         around = Surroundings(self.file, types, self.region is None, read_after, self.result, own,
                               {base(n): n for n in renamed}, self.chosen.analysed_only,
                               frozenset(self.set_globals) | self.read_after(self.scalars_around()),
-                              self.chosen.addresses)  # fmt: skip
+                              self.chosen.addresses, several)  # fmt: skip
         made = normalize(items, around)
         self.moved = frozenset(map(base, moved))
         self.has_swaps = made.has_swaps
@@ -187,6 +198,18 @@ class _Builder:
             self.retype(made.types)
         return made.items
 
+    def overlapping(self, before: Iterable[c_ast.Item], types: Mapping[str, c_ast.Type]) -> frozenset[str]:
+        """Return the names of memory that the codelet writes and names in two ways, after declarations ``before`` it.
+
+        Raises UnsupportedError if there is such memory, unless pointers are numbers.
+        """
+        region = self.region
+        items, around = (self.body.items, c_ast.Block(())) if region is None else (region.items, region.outside)
+        found = tuple(overlapping(items, before, PointsTo.of(around, types, self.file)))
+        if found and not self.chosen.addresses:
+            raise found[0].refusal()
+        return frozenset(name for overlap in found for name in overlap.names)
+
     def pointers_before(self, types: Mapping[str, c_ast.Type]) -> Iterator[c_ast.Declare]:
         """Yield the declarations around the codelet that make a pointer a part of an array that is visible in it.
 
@@ -194,11 +217,15 @@ class _Builder:
         """
         region = self.region
         assert region is not None, "only a part of a function has surroundings"
-        changed = frozenset(set_names(region.outside)) | address_taken(region.outside)
+        once = self.set_once_before(region)
+        set_outside = Counter(set_names(region.outside)) - Counter(once.keys())
+        counted = counted_around(self.body, region.items)
+        taken = address_taken(region.outside)
         wanted = used_names(region.items)
         moved = moving_pointers(region.items, types)
         kept: list[c_ast.Declare] = []
-        for d in reversed(region.declared):
+        for d in (once.get(d.name, d) for d in reversed(region.declared)):
+            changed = frozenset(set_outside - counted.get(d.name, Counter())) | taken
             if d.name not in wanted or d.name in changed or d.static or not isinstance(d.init, c_ast.Expr):
                 continue
             if d.name in moved and may_repeat(self.body, region.items, d.name):
@@ -207,6 +234,19 @@ class _Builder:
                 kept.append(d)
                 wanted |= used_names((d.init,))
         yield from reversed(kept)
+
+    def set_once_before(self, region: Region) -> dict[str, c_ast.Declare]:
+        """Return the pointers that are declared without a value and set once, before the codelet, with this value."""
+        preceding = preceding_items(self.body, region.items)
+        times = Counter(set_names(self.body))
+        found: dict[str, c_ast.Declare] = {}
+        for d in region.declared:
+            if isinstance(d.type, c_ast.Pointer) and d.init is None and times[d.name] == 1 and not d.static:
+                values = [v.value for v in map(variable_assignment, preceding)
+                          if v is not None and v.target.name == d.name]  # fmt: skip
+                if values:
+                    found[d.name] = replace(d, init=values[0])
+        return found
 
     def retype(self, types: Mapping[str, c_ast.Type]) -> None:
         """Give the variables from outside the types that they have without structs."""

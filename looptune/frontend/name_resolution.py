@@ -55,6 +55,9 @@ class _Resolver:
                 inner = dict(env)
                 return c_ast.map_children(lambda part: self.node(part, inner), node)
             case c_ast.Declare(name):
+                if node.init == c_ast.Name(name):
+                    # the variable itself, which has no value yet
+                    node = replace(node, init=None)
                 new = c_ast.map_children(lambda part: self.node(part, env), node)
                 self.count[name] = self.count.get(name, 0) + 1
                 env[name] = f"{name}#{self.mark}{self.count[name]}"

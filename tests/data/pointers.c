@@ -199,7 +199,7 @@ void h(int n, double *a) { double *cur = a + 1;
 #pragma endscop
 }
 //----
-// scoploop  sizes: n=4; shapes: a=60 cur=60; loops: parallel
+// scoploop  sizes: n=4 t=2; shapes: a=60; loops: parallel
 void h(int n, double *a) { for (int t = 0; t < 3; t++) { double *cur = a + t * n;
 #pragma scop
  for (int i = 0; i < n; i++) cur[i] = a[i] * 2;

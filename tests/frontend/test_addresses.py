@@ -199,3 +199,24 @@ double f(setT *set, double *c, int dim) {
     assert nest.codelet is not None
     kinds = [f.kind for f in nest_facts(nest.codelet, Analysis(nest.codelet), nest.flags)]
     assert kinds == ["sequential", "parallel"]
+
+
+ROWS = [
+    ("rows as values", "for (int i = 1; i < 8; i++) to[i] = rows[i - 1];", "parallel"),
+    ("rows of a pointer to rows", "int (*p)[8] = k ? rows : more; for (int i = 1; i < n; i++) p[i][1] = p[i - 1][1];",
+     "sequential"),
+    ("the address of a row", "for (int i = 0; i < 7; i++) { int *q = &rows[i][2]; q[1] = more[i][1]; }", "parallel"),
+    ("the address of a number", "for (int i = 0; i < n; i++) { int *p = &k; *p = to[i][0]; to[i][0] += k; }",
+     "sequential"),
+    ("a table of addresses", "int *v[] = {&k, to[0]}; for (int i = 0; i < n; i++) *v[i % 2] = i;", "sequential"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "kind"), [c[1:] for c in ROWS], ids=[c[0] for c in ROWS])
+def test_rows_and_addresses_of_numbers(tmp_path: Path, body: str, kind: str) -> None:
+    path = tmp_path / "f.c"
+    path.write_text(f"int rows[7][8], more[7][8];\nvoid f(int n, int k, int **to) {{ {body} }}\n")
+    (nest,) = survey(path).nests
+    assert nest.codelet is not None
+    (facts, *_) = nest_facts(nest.codelet, Analysis(nest.codelet), nest.flags)
+    assert facts.kind == kind

@@ -44,7 +44,7 @@ class Surroundings:
     ``set_globals`` are the names here of the file's scalars that are written.
     ``live``: the scalars whose value may be read after the statements.
     ``analysed_only``: nothing is compiled, so that a jump out of the statements may end them; ``addresses``: pointers
-    are numbers, as ``addresses`` makes them.
+    are numbers, as ``addresses`` makes them, where ``several_names`` lead to memory that has another name as well.
     """
 
     file: c_ast.File
@@ -57,6 +57,7 @@ class Surroundings:
     analysed_only: bool = False
     live: frozenset[str] = frozenset()
     addresses: bool = False
+    several_names: frozenset[str] = frozenset()
 
 
 Pass = Callable[[Items, Surroundings], Items]
@@ -155,7 +156,7 @@ def normalize(items: Items, around: Surroundings) -> Normalized:
         items = apply(items, around)
     types = _types(items, around)
     if around.addresses:
-        separated = replace_memory(items, types, around.read_after)
+        separated = replace_memory(items, types, around.read_after, around.several_names)
     else:
         separated = separate_fields(items, types, around.analysed_only)
     has_structs = separated.items is not items

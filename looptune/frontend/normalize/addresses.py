@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from looptune.frontend import c_ast
-from looptune.frontend.name_resolution import base
+from looptune.frontend.name_resolution import base, root_variable
 from looptune.frontend.normalize.field_variable import FieldVariable
 from looptune.frontend.normalize.library_effects import HEAP, POINTERS
 from looptune.frontend.normalize.memory_names import MemoryNames
@@ -51,16 +51,19 @@ _CELL = c_ast.ArrayOf(_ADDRESS, c_ast.Number("1"))
 _Compound = c_ast.Struct | c_ast.Overlapping
 
 
-def replace_memory(items: Items, types: Mapping[str, c_ast.Type], read_after: frozenset[str]) -> SeparatedFields:
+def replace_memory(
+    items: Items, types: Mapping[str, c_ast.Type], read_after: frozenset[str], several_names: frozenset[str]
+) -> SeparatedFields:
     """Return the statements without pointers and structs; ``read_after`` are the pointers that are read after them.
 
-    Raises UnsupportedError for addresses of variables and for values that are neither numbers nor pointers.
+    ``several_names`` are variables that are in memory, or lead to it, which has another name as well. Raises
+    UnsupportedError for values that are neither numbers nor pointers.
     """
     shared = SharedMemory()
     before = -1
     while before != shared.changes:
         before = shared.changes
-        memory = _Memory(dict(types), items, shared)
+        memory = _Memory(dict(types), items, shared, several_names)
         made = memory.block(items)
         for tag in memory.whole & memory.embedded.keys():
             shared.unite((memory.names.struct_name(tag), *sorted(memory.embedded[tag])))
@@ -96,6 +99,7 @@ class _Memory:
     types: dict[str, c_ast.Type]
     items: Items
     shared: SharedMemory
+    several_names: frozenset[str]
     names: MemoryNames = field(init=False)
     inside: dict[str, c_ast.Declare] = field(init=False)
     indexed: frozenset[str] = field(init=False)
@@ -103,6 +107,8 @@ class _Memory:
     assigned: frozenset[str] = field(init=False)
     valued: frozenset[tuple[str, str]] = field(init=False)
     whole_set: frozenset[str] = field(init=False)
+    stored_names: frozenset[str] = field(init=False)
+    """The numbers and pointers whose address is taken: they are in the memory of their type."""
     outside: dict[str, FieldVariable] = field(default_factory=dict)
     copies: dict[str, tuple[str, str]] = field(default_factory=dict)
     """The copies of pointers from outside that the statements set, and the parameters that are copied."""
@@ -122,9 +128,11 @@ class _Memory:
         nodes = [n for item in self.items for n in c_ast.walk(item)]
         self.inside = {n.name: n for n in nodes if isinstance(n, c_ast.Declare)}
         self.types |= {name: d.type for name, d in self.inside.items()}
+        copies = {n.name: n.name.removesuffix("#0") for n in nodes if isinstance(n, c_ast.Name)}
+        self.types |= {n: self.types[of] for n, of in copies.items() if n not in self.types and of in self.types}
         self.assigned = frozenset(target.name for n in nodes for target in targets(n) if isinstance(target, c_ast.Name))
         pointers = {n for n, d in self.inside.items() if isinstance(d.type, c_ast.Pointer)} | self.assigned
-        others = set().union(*(otherwise(item, self.types) for item in self.items))
+        others = set(self.several_names).union(*(otherwise(item, self.types) for item in self.items))
         if any(self.is_set_by_call(n) for n in nodes):
             # what a call returns may lead into the arrays that it was given
             others |= {root(n) for n in nodes if isinstance(n, c_ast.Index) and is_returned(n.index)}
@@ -135,6 +143,9 @@ class _Memory:
             n.arg.name for n in nodes if isinstance(n, c_ast.Unary) and n.op == "&" and isinstance(n.arg, c_ast.Name)
         }
         taken |= self.shared.escaped
+        numbers = {n for n in self.several_names if isinstance(self.types.get(n), c_ast.Basic)}
+        numbers |= {n for n in taken if isinstance(self.types.get(n), c_ast.Basic | c_ast.Pointer)}
+        self.stored_names = frozenset(numbers)
         self.locals = frozenset(n for n, d in self.inside.items() if isinstance(d.type, _Compound) and n not in taken)
         self.whole_set = frozenset(tag for n in nodes for tag in self.tags_set(n))
         self.valued = frozenset(found for item in self.items for found in self.fields_as_values(item))
@@ -198,11 +209,11 @@ class _Memory:
         name, kind = e.name, self.types.get(e.name)
         if name in self.heap:
             return replace(e, name=self.heap[name])
-        if name in self.inside and isinstance(kind, c_ast.Pointer):
+        if name in self.inside and isinstance(kind, c_ast.Pointer) and name not in self.stored_names:
             return e
         shown = f"{base(name)}_address"
         own = self.variable(shown, _ADDRESS, name, e.span)
-        if name in self.assigned:
+        if name in self.assigned and name not in self.stored_names:
             if name not in self.copies:
                 self.copies[name] = (f"{base(name)}#a{len(self.copies)}", own)
                 self.types[self.copies[name][0]] = _ADDRESS
@@ -249,6 +260,12 @@ class _Memory:
 
     def item(self, item: Any) -> Iterator[Any]:
         match item:
+            case c_ast.Declare(name, kind, init) if name in self.stored_names:
+                if isinstance(init, c_ast.InitializerList):
+                    raise refuse(f"this initialiser of {base(name)}", "one value", item.span)
+                if init is not None:
+                    made = c_ast.Assignment("", c_ast.Name(name, span=item.span), init, span=item.span)
+                    yield c_ast.Evaluate(self.node(made), span=item.span)
             case c_ast.Declare(name, c_ast.Struct() | c_ast.Overlapping() as kind, init):
                 yield from self.declared(item, name, kind, init)
             case c_ast.Declare(name, c_ast.Pointer(), init) if name not in self.indexed:
@@ -350,8 +367,31 @@ class _Memory:
             case c_ast.Binary("+" | "-" | "<" | "<=" | ">" | ">=" | "==" | "!=", lhs, rhs):
                 self.agree(self.kind(lhs) if self.is_pointer(rhs) else None, rhs, node.span)
                 if any(isinstance(_led_to(self.kind(e)), c_ast.ArrayOf) for e in (lhs, rhs)):
-                    raise refuse("a pointer to rows", "the array and its indices", node.span)
+                    return self.rows(node)
         return c_ast.map_children(self.node, node)
+
+    def rows(self, e: c_ast.Binary) -> c_ast.Expr:
+        """Return a sum or a comparison of pointers to rows, which count the elements of the rows."""
+        lhs, rhs = (self.kind(e.lhs), self.kind(e.rhs))
+        if e.op == "-" and _led_to(lhs) is not None and _led_to(rhs) is not None:
+            raise refuse("a difference of pointers to rows", "one of indices", e.span)
+        if e.op not in ("+", "-"):
+            return replace(e, lhs=self.node(e.lhs), rhs=self.node(e.rhs))
+        if _led_to(lhs) is None:
+            return replace(e, lhs=self.scaled(e.lhs, rhs, e.span), rhs=self.node(e.rhs))
+        return replace(e, lhs=self.node(e.lhs), rhs=self.scaled(e.rhs, lhs, e.span))
+
+    def scaled(self, index: Any, pointer: c_ast.Type | None, span: Span) -> c_ast.Expr:
+        """Return an index of what a pointer leads to as a number of elements, of which a row has several."""
+        found: c_ast.Expr = self.node(index)
+        row = _led_to(pointer)
+        while isinstance(row, c_ast.ArrayOf):
+            extent = row.extent
+            if extent is None or any(isinstance(n, c_ast.Name) and n.name in self.assigned for n in c_ast.walk(extent)):
+                raise refuse("a pointer to rows", "the array and its indices", span)
+            found = _ZERO if found == _ZERO else c_ast.Binary("*", found, self.node(extent), span=span)
+            row = row.of
+        return found
 
     def assignment(self, node: Any) -> Any:
         if isinstance(node, c_ast.Assignment) and not node.op and self.is_pointer(node.target):
@@ -366,12 +406,12 @@ class _Memory:
 
     def name(self, e: c_ast.Name, name: str) -> Any:
         kind = self.types.get(name)
+        if name in self.stored_names and kind is not None:
+            return self.in_memory(kind, self.pointer(e), e.span)
         if name in self.indexed or name == "NULL" or not isinstance(kind, c_ast.Pointer | c_ast.ArrayOf | c_ast.Struct):
             return c_ast.Number("0", span=e.span) if name == "NULL" else e
         if isinstance(kind, c_ast.Struct):
             raise refuse("a struct as a value", "its fields", e.span)
-        if isinstance(kind, c_ast.ArrayOf) and isinstance(kind.of, c_ast.ArrayOf):
-            raise refuse(f"the array {base(name)} as a value", "its elements", e.span)
         return self.pointer(e)
 
     def cast(self, to: c_ast.Type, arg: Any, span: Span) -> Any:
@@ -412,8 +452,8 @@ class _Memory:
             case c_ast.Unary("*", inner) if self.is_address(inner):
                 return self.node(inner)
             case c_ast.Index(inner, index) if self.is_address(inner):
-                return c_ast.Binary("+", self.node(inner), self.node(index), span=span)
-            case c_ast.Name(name) if isinstance(self.types.get(name), _Compound):
+                return c_ast.Binary("+", self.node(inner), self.scaled(index, self.kind(inner), span), span=span)
+            case c_ast.Name(name) if name in self.stored_names or isinstance(self.types.get(name), _Compound):
                 return self.pointer(e)
         place = self.place(e)
         if place is None or not (place.path or place.overlapping):
@@ -440,9 +480,14 @@ class _Memory:
         """Tell whether an expression is a pointer to elements of memory, and no array in a struct."""
         if isinstance(e, c_ast.Name) and e.name in self.indexed:
             return False
-        kind = self.kind(e)
-        plain = isinstance(kind, c_ast.Pointer) or (isinstance(kind, c_ast.ArrayOf) and isinstance(e, c_ast.Name))
-        return plain and not isinstance(_led_to(kind), c_ast.ArrayOf)
+        match self.kind(e), e:
+            case c_ast.Pointer(), _:
+                return True
+            case c_ast.ArrayOf(), c_ast.Name():
+                return True
+            case c_ast.ArrayOf(), c_ast.Index(inner) | c_ast.Unary("*", inner):
+                return self.is_address(inner)
+        return False
 
     def lvalue(self, e: Any) -> Any:
         place = self.place(e)
@@ -463,12 +508,18 @@ class _Memory:
         if not self.is_address(inner) or of is None:
             raise refuse("this element", "an array and an index", e.span)
         at = self.node(inner)
-        if (cell := self.cell((self.names.memory_kind(of),), e.span)) is not None:
-            self.node(index)
+        if isinstance(of, c_ast.ArrayOf):
+            found = self.scaled(index, self.kind(inner), e.span)
+            return at if found == _ZERO else c_ast.Binary("+", at, found, span=e.span)
+        at = at if index == _ZERO else c_ast.Binary("+", at, self.node(index), span=e.span)
+        return self.in_memory(of, at, e.span)
+
+    def in_memory(self, kind: c_ast.Type, at: c_ast.Expr, span: Span) -> c_ast.Expr:
+        """Return the number or pointer at an address."""
+        if (cell := self.cell((self.names.memory_kind(kind),), span)) is not None:
             return cell
-        array = self.variable(self.names.memory_name(of, e.span), c_ast.Pointer(_stored(of)), "memory", e.span)
-        return c_ast.Index(c_ast.Name(array, span=e.span), at if index == _ZERO else
-                           c_ast.Binary("+", at, self.node(index), span=e.span), span=e.span)  # fmt: skip
+        array = self.variable(self.names.memory_name(kind, span), c_ast.Pointer(_stored(kind)), "memory", span)
+        return c_ast.Index(c_ast.Name(array, span=span), at, span=span)
 
     def row(self, e: Any) -> c_ast.Expr | None:
         """Return the row of numbers to which a field points that is never set, None for other expressions."""
@@ -482,6 +533,8 @@ class _Memory:
             return None
         assert place.address is not None, "it is in memory"
         if self.cell(self.names.parts(place.tag, place.path), e.span) is not None:
+            return None
+        if root_variable(e) in self.several_names:
             return None
         name = f"{'_'.join((self.names.struct_name(place.tag), *place.path))}_rows"
         array = self.variable(name, c_ast.Pointer(c_ast.Pointer(kind.to)), "memory", e.span)
@@ -548,9 +601,11 @@ class _Memory:
 
     def stored(self, at: _Place, e: Any) -> Any:
         """Return the number or pointer at a place, for an array the address of its first element."""
-        if isinstance(at.kind, c_ast.ArrayOf) and at.path and not isinstance(at.kind.of, c_ast.ArrayOf):
-            return self.inner_address(replace(at, kind=self.names.known(at.kind.of), index=(*at.index, _ZERO),
-                                              extents=(*at.extents, at.kind.extent)), e.span)  # fmt: skip
+        if isinstance(at.kind, c_ast.ArrayOf) and at.path:
+            while isinstance(at.kind, c_ast.ArrayOf):
+                at = replace(at, kind=self.names.known(at.kind.of), index=(*at.index, _ZERO),
+                             extents=(*at.extents, at.kind.extent))  # fmt: skip
+            return self.inner_address(at, e.span)
         if not isinstance(at.kind, c_ast.Basic | c_ast.Pointer) or at.kind == c_ast.Basic("void"):
             raise refuse("an array or a struct as a value", "its elements", e.span)
         kind: c_ast.Type = _CELL if at.overlapping else _stored(at.kind)
