@@ -2,7 +2,8 @@
 
     python benchmarks/census.py rodinia=rodinia/openmp npb=NPB3.0-omp-C parboil=Parboil
 
-Each argument is a name and a folder (or a file) with C. Nothing is compiled. ``analysed`` are the nests that are found
+Each argument is a name and a folder (or a file) with C; ``NAME=FOLDER:K`` is every K-th of its files, read with all its
+headers. Nothing is compiled. ``analysed`` are the nests that are found
 to be parallel, a reduction, or sequential; the second table counts the other ones by the construct that prevents it.
 """
 
@@ -42,14 +43,15 @@ def construct(nest: NestFinding) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Print both tables for the suites that are given as NAME=FOLDER."""
+    """Print both tables for the suites that are given as NAME=FOLDER or NAME=FOLDER:K."""
     if not arguments or not all("=" in a for a in arguments):
         print(__doc__)
         return 2
     rows: list[tuple[str, ...]] = []
     constructs: Counter[tuple[str, str]] = Counter()
-    for name, _, folder in (a.partition("=") for a in arguments):
-        given = sources((Path(folder),), {}, ())
+    for name, _, where in (a.partition("=") for a in arguments):
+        folder, _, every = where.partition(":")
+        given = sources((Path(folder),), {}, ())[:: int(every or 1)]
         begin = time.monotonic()
         nests = [n for file in scan(given, cores()) for n in file.nests]
         counts = Counter(n.verdict for n in nests)

@@ -404,8 +404,9 @@ class _Builder:
         prologue: list[Stmt] = []
         mentioned = used_names_outside_unsupported(self.items)
         for d in reversed(() if self.region is None else self.region.declared):
-            if d.name in mentioned and isinstance(d.init, c_ast.Expr) and not is_opaque(d.init):
-                mentioned |= used_names((d.init,))
+            # a pointer is an array of its own: what it is set to is not needed
+            if d.name in mentioned and isinstance(d.init, c_ast.Expr) and not isinstance(d.type, c_ast.Pointer):
+                mentioned |= used_names(() if is_opaque(d.init) else (d.init,))
         for p in self.function.params:
             try:
                 dtype, extents = layout(p.type, p.name, p.span, rows=True)

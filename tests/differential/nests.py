@@ -56,6 +56,8 @@ ENOUGH = 4
 """Inputs on which a nest computes something, after which no more are tried."""
 OPEN = 400
 """The first extent of arrays that do not declare it."""
+REORDERED = 1e-3
+"""The error that sums of floats in another order may have."""
 LARGEST = 200_000
 STATEMENTS = 100_000
 LIMIT_S = 60
@@ -74,9 +76,9 @@ class Run:
     scalars: dict[str, int | float]
     theirs: Arrays
 
-    def wrong(self, mine: Mapping[str, np.ndarray]) -> str | None:
+    def wrong(self, mine: Mapping[str, np.ndarray], tolerance: float = 1e-5) -> str | None:
         """Return where arrays differ from gcc's."""
-        found = off(self.theirs, mine, 1e-5)
+        found = off(self.theirs, mine, tolerance)
         return None if found is None else f"{found} with {self.scalars}"
 
 
@@ -157,7 +159,7 @@ def _compiled(unit: Unit, runs: Sequence[Run], folder: Path) -> tuple[str, str]:
         for run in runs:
             mine = {name: array.copy() for name, array in run.arrays.items()}
             call(mine, run.scalars)
-            if (difference := run.wrong(mine)) is not None:
+            if (difference := run.wrong(mine, REORDERED)) is not None:
                 return "different", f"{name}: {difference}"
     return "compiled", ""
 
@@ -237,14 +239,20 @@ def _filled(p: Array, values: Mapping[str, int | float], rng: np.random.Generato
     return rng.integers(0 if dtype.kind in "ub" else low, 2 if dtype.kind == "b" else high + 1, shape).astype(dtype)
 
 
-def compared_file(source: Source) -> list[tuple[str, str, str]]:
-    """Return the place of each nest of a file that can be compiled, its result and what is said of it."""
+def compared_file(source: Source, seen: set[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield the place of each nest of a file that can be compiled, its result and what is said of it.
+
+    Places that were ``seen``, as those of headers, are left out.
+    """
     try:
         read = survey(source.path, defines=dict(source.defines), include_dirs=source.include_dirs, tolerant=True)
     except LooptuneError:
-        return []
-    found = []
+        return
     for nest in (n for n in read.nests if n.codelet is not None and n.refusal is None):
+        place = f"{nest.span.file}:{nest.span.line}"
+        if place in seen:
+            continue
+        seen.add(place)
         with ProcessPool(1) as pool:
             task = pool.schedule(compared, args=(source, nest.kernel), timeout=LIMIT_S)
             try:
@@ -253,27 +261,29 @@ def compared_file(source: Source) -> list[tuple[str, str, str]]:
                 result = "not run", f"it took more than {LIMIT_S} s"
             except ProcessExpired as error:
                 result = "different", f"its process ended: {error}"
-        found.append((f"{source.path}:{nest.span.line}", *result))
-    return found
+        yield place, *result
 
 
 def main(arguments: list[str]) -> int:
-    """Print the table and the differences of the suites that are given as NAME=FOLDER; 1 if there is a difference."""
+    """Print the differences and the table of the suites that are given as NAME=FOLDER; 1 if there is a difference."""
     if not arguments or not all("=" in a for a in arguments):
         print(__doc__)
         return 2
     rows: list[tuple[str, ...]] = []
-    different: list[str] = []
+    differences = 0
     for name, _, folder in (a.partition("=") for a in arguments):
         begin = time.monotonic()
-        found = [nest for source in sources((Path(folder),), {}, ()) for nest in compared_file(source)]
-        counts = Counter(result for _, result, _ in found)
-        different += [f"{place}: {said}" for place, result, said in found if result == "different"]
+        counts, seen = Counter[str](), set[str]()
+        for source in sources((Path(folder),), {}, ()):
+            for place, result, said in compared_file(source, seen):
+                counts[result] += 1
+                if result == "different":
+                    print(f"{place}: {said}", flush=True)
+        differences += counts["different"]
         rows.append((name, *(str(counts[r]) for r in RESULTS), f"{time.monotonic() - begin:.0f}"))
     columns = (Column("suite", "suite"), *(Column(c, c, "number") for c in (*RESULTS, "seconds")))
     print(Table("nests", "Nests", columns, tuple(rows)).text())
-    print("\n".join(different), end="\n" if different else "")
-    return 1 if different else 0
+    return 1 if differences else 0
 
 
 if __name__ == "__main__":

@@ -205,6 +205,7 @@ ROWS = [
     ("rows as values", "for (int i = 1; i < 8; i++) to[i] = rows[i - 1];", "parallel"),
     ("rows of a pointer to rows", "int (*p)[8] = k ? rows : more; for (int i = 1; i < n; i++) p[i][1] = p[i - 1][1];",
      "sequential"),
+    ("a step over rows", "int (*p)[8] = rows; for (int i = 0; i < 7; i++) { to[i] = *p++; (*p)[0] = 1; }", "parallel"),
     ("the address of a row", "for (int i = 0; i < 7; i++) { int *q = &rows[i][2]; q[1] = more[i][1]; }", "parallel"),
     ("the address of a number", "for (int i = 0; i < n; i++) { int *p = &k; *p = to[i][0]; to[i][0] += k; }",
      "sequential"),

@@ -22,7 +22,7 @@ from looptune.frontend.normalize.field_variable import FieldVariable
 from looptune.frontend.normalize.library_effects import type_of
 from looptune.frontend.normalize.live_ranges import split_live_ranges
 from looptune.frontend.normalize.pointer_ends import replace_ended_pointers
-from looptune.frontend.normalize.pointer_offsets import replace_pointers
+from looptune.frontend.normalize.pointer_offsets import moving_pointers, replace_pointers
 from looptune.frontend.normalize.pointer_swaps import replace_swaps
 from looptune.frontend.normalize.pointer_tests import replace_pointer_tests
 from looptune.frontend.normalize.results import store_result
@@ -86,9 +86,9 @@ def _allocations(items: Items, around: Surroundings) -> Items:
 
 
 def _effects(items: Items, around: Surroundings) -> Items:
-    return separate_effects(
-        items, Calls(around.file, dict(around.types), around.parameters, around.set_globals, around.analysed_only)
-    )
+    moved = frozenset(moving_pointers(items, around.types))
+    calls = Calls(around.file, dict(around.types), around.parameters, around.set_globals, around.analysed_only, moved)
+    return separate_effects(items, calls)
 
 
 def _complex(items: Items, around: Surroundings) -> Items:

@@ -396,13 +396,32 @@ class _Memory:
     def assignment(self, node: Any) -> Any:
         if isinstance(node, c_ast.Assignment) and not node.op and self.is_pointer(node.target):
             self.agree(self.kind(node.target), node.value, node.span)
-        made = c_ast.map_children(self.node, node)
+        made = c_ast.map_children(self.node, self.row_step(node))
         target = made.target if isinstance(node, c_ast.Assignment) else made.arg
         if not self.is_shared(target):
             return made
         value = made.value if isinstance(node, c_ast.Assignment) else target
         op = node.op if isinstance(node, c_ast.Assignment) else ""
         return stored(target, c_ast.Binary(op, target, value, span=node.span) if op else value, node.span)
+
+    def row_step(self, node: Any) -> Any:
+        """Return a step of a pointer to rows as one of as many elements as a row has."""
+        by: c_ast.Expr
+        match node:
+            case c_ast.Assignment(op, target, by) if op in ("+", "-"):
+                pass
+            case c_ast.Unary(sign, target):
+                op, by = sign[0], c_ast.Number("1", span=node.span)
+            case _:
+                return node
+        row = _led_to(self.kind(target))
+        while isinstance(row, c_ast.ArrayOf):
+            if row.extent is None:
+                raise refuse("a pointer to rows", "the array and its indices", node.span)
+            by = c_ast.Binary("*", by, row.extent, span=node.span)
+            node = c_ast.Assignment(op, target, by, span=node.span)
+            row = row.of
+        return node
 
     def name(self, e: c_ast.Name, name: str) -> Any:
         kind = self.types.get(name)

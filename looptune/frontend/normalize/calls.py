@@ -37,6 +37,7 @@ class Calls:
 
     ``types`` are those of the variables around the calls, ``parameters`` the names of the codelet's own parameters.
     ``renamed`` are the names around the calls of the file's scalars that the codelet writes.
+    ``moved`` are the pointers around the calls that are set there: an array that a call gets has another name.
     ``analysed_only``: calls of functions with effects that are not in the program become statements that have these
     effects.
     """
@@ -46,6 +47,7 @@ class Calls:
     parameters: frozenset[str]
     renamed: Mapping[str, str] = field(default_factory=dict)
     analysed_only: bool = False
+    moved: frozenset[str] = frozenset()
     stack: tuple[str, ...] = ()
     stored: dict[str, frozenset[str]] = field(default_factory=dict)
     expressions: dict[str, bool] = field(default_factory=dict)
@@ -63,7 +65,8 @@ class Calls:
         if self.is_modelled_recursion(function):
             return True
         pointers = any(
-            _has_struct(p.type) or (not isinstance(p.type, c_ast.Basic) and not isinstance(a, c_ast.Name))
+            _has_struct(p.type)
+            or (not isinstance(p.type, c_ast.Basic) and not (isinstance(a, c_ast.Name) and a.name not in self.moved))
             for p, a in zip(function.params, call.args, strict=False)
         )
         if function.name not in self.expressions:

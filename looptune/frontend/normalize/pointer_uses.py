@@ -38,6 +38,9 @@ def otherwise(node: Any, types: Mapping[str, c_ast.Type]) -> set[str]:
             return found if isinstance(e, c_ast.Name) else found | otherwise(e, types)
         case c_ast.Name(name):
             return {name}
+        case c_ast.Unary("&", c_ast.Index() as element) if root(element):
+            # the element itself is not used
+            return {root(element)} | otherwise(element, types)
     return set().union(*(otherwise(child, types) for child in c_ast.children(node)))
 
 
