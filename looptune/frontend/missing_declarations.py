@@ -6,7 +6,8 @@
 
 A name that nothing declares is an integer, and an array where it has an index: what is said of a loop holds for all of
 its values. A variable of a type that nothing declares is a struct where the text names its fields, and a number of
-floating point where it is computed with, but not as a subscript; else an integer (a handle). A function is a number
+floating point where it is computed with, but not as a subscript; else an integer (a handle). A ``long double`` is a
+double. A function is a number
 where it is a value. A pointer to void is one to the only type to which it is converted.
 """
 
@@ -26,6 +27,7 @@ _WHOLE = c_ast.Basic("int64")
 _REAL = c_ast.Basic("float64")
 _VOID = c_ast.Pointer(c_ast.Basic("void"))
 _FUNCTION = "a function pointer"
+_WIDE = "long double"
 _INTEGER_OPERATORS = ("%", "&", "|", "^", "<<", ">>")
 _ARITHMETIC = ("+", "-", "*", "/")
 
@@ -147,7 +149,10 @@ def _opaque(kinds: Iterable[c_ast.Type], seen: set[int]) -> Iterator[str]:
     """Yield the names of the types that nothing declares, those of fields included."""
     for kind in map(leaf_type, kinds):
         match kind:
-            case c_ast.UnsupportedType(what) if (what.isidentifier() and what not in _KNOWN) or what == _FUNCTION:
+            case c_ast.UnsupportedType(what) if (what.isidentifier() and what not in _KNOWN) or what in (
+                _FUNCTION,
+                _WIDE,
+            ):
                 yield what
             case c_ast.Struct(fields=fields) | c_ast.Overlapping(fields=fields) if id(kind) not in seen:
                 seen.add(id(kind))
@@ -229,6 +234,8 @@ class _Fields:
 
     def type(self, name: str) -> c_ast.Type:
         """Return the type that a name is taken for."""
+        if name == _WIDE:
+            return _REAL
         if not self.found.get(name):
             return _REAL if name in self.terms - self.whole else _WHOLE
         struct = c_ast.Struct(f"struct {name}", tuple(self.found[name].items()))

@@ -64,6 +64,7 @@ class PointsTo:
         found.permuted = [names for names, _ in _swaps(body)]
         settings = [*_settings(body, _in_swaps(body))]
         settings += [(c_ast.Name(d.name), d.init) for d in file.globals if d.init is not None]
+        settings = [(t, v) for t, v in settings if not isinstance(lvalue_type(t, types), c_ast.Basic)]
         for _ in range(_MOST_ROUNDS):
             found.changed = False
             for target, value in settings:
@@ -109,8 +110,8 @@ class PointsTo:
             case c_ast.Name() | c_ast.Index() | c_ast.Field() | c_ast.Unary("*"):
                 places = self.places(e)
                 kind = lvalue_type(e, self.types)
-                if isinstance(kind, c_ast.ArrayOf):
-                    return places
+                if isinstance(kind, c_ast.ArrayOf | c_ast.Basic):
+                    return places if isinstance(kind, c_ast.ArrayOf) else _NONE
                 return frozenset(o for place in places for o in self.at(place))
             case c_ast.Unary("&", inner):
                 return self.places(inner)

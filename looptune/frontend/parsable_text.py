@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pycparser.c_parser import CParser
@@ -21,10 +22,10 @@ from looptune.frontend.other_languages import is_cxx
 from looptune.frontend.parse_errors import explain, skippable_range, unknown_type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from looptune.core.errors import ParseError
-    from looptune.frontend.preprocess import Preprocessed
+    from looptune.frontend.preprocess import Preprocessed, Token
 
 _PRAGMAS = re.compile(r"(?:^#pragma \d+[ \t]*\n\s*)+\Z", re.MULTILINE)
 _AGAIN = re.compile(r"Non-typedef '(\w+)' previously declared as typedef")
@@ -69,7 +70,7 @@ def parsed(source: Preprocessed, needed: Callable[[str, str], bool]) -> Parsed:
             if foreign and foreign not in (*assumed, *own):
                 assumed[foreign] = type_of_width(foreign)
                 # each type that is found so costs another run of the parser
-                assumed |= {t.text: of for t in source.tokens if t.text not in own and (of := type_of_width(t.text))}
+                assumed |= {name: of for name in _used_as_types(source.tokens) - own if (of := type_of_width(name))}
                 continue
             gap = skippable_range(source, at, needed)
             if gap is None or text[slice(*gap)].isspace():
@@ -80,6 +81,19 @@ def parsed(source: Preprocessed, needed: Callable[[str, str], bool]) -> Parsed:
                 before = _PRAGMAS.search(text[: gap[0]])
                 gap = (gap[0] if before is None else before.start(), gap[1])
             text = text[: gap[0]] + re.sub(r"[^\n]", " ", text[slice(*gap)]) + text[gap[1] :]
+
+
+def _used_as_types(tokens: Sequence[Token]) -> set[str]:
+    """Return the names that stand before other names, and nowhere as a value, as in ``case FORMAT_FLOAT:``.
+
+    >>> from looptune.frontend.preprocess import preprocess
+    >>> text = "enum { A_FLOAT, B_FLOAT = 2 }; my_float f(int k) { case A_FLOAT: return A_FLOAT; }"
+    >>> sorted(name for name in _used_as_types(preprocess(text, "a.c", {}, ()).tokens) if "loat" in name.lower())
+    ['my_float']
+    """
+    pairs = list(pairwise(tokens))
+    before_names = {a.text for a, b in pairs if re.match(r"[A-Za-z_]", b.text)}
+    return before_names - {a.text for a, b in pairs if b.text in ("}", ":", "=", "|", "==", "+", "-")}
 
 
 def _implied_ints(source: Preprocessed) -> frozenset[tuple[int, int]]:

@@ -10,6 +10,7 @@ from looptune.core.errors import ParseError
 from looptune.frontend import cxx_constructs
 from looptune.frontend.old_style import old_definitions
 from looptune.frontend.other_languages import is_cxx
+from looptune.frontend.token_text import OTHER_TYPE, type_attribute
 
 if TYPE_CHECKING:
     from looptune.frontend.preprocess import Preprocessed, Token
@@ -29,10 +30,19 @@ def explain(source: Preprocessed, problem: str, last: Any) -> tuple[ParseError, 
     token = source.tokens[at]
     before = source.tokens[at - 1] if at else None
     message, stumbled = _message(place["what"], token, before)
-    foreign = _foreign(source.tokens, at, cxx=is_cxx(token.span.file)) or _parted(source, at)
+    foreign = _attributed(source, at) or _foreign(source.tokens, at, cxx=is_cxx(token.span.file)) or _parted(source, at)
     if foreign is not None:
         message, stumbled = foreign
     return ParseError(message + _hint(source), stumbled.span), at
+
+
+def _attributed(source: Preprocessed, at: int) -> tuple[str, Token] | None:
+    """Return that an attribute makes a type another outside of a ``typedef``."""
+    for k in (at, at - 1):
+        if k >= 0 and source.tokens[k].text == OTHER_TYPE and k in source.attributes:
+            what = f"the attribute {type_attribute(source.attributes[k])} is not supported: write plain C types"
+            return what, source.tokens[k]
+    return None
 
 
 def _parted(source: Preprocessed, at: int) -> tuple[str, Token] | None:

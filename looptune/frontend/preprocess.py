@@ -28,7 +28,7 @@ from looptune.frontend.other_languages import macros as cxx_macros
 from looptune.frontend.pragma import Pragma, read
 from looptune.frontend.predefined_macros import COMPLEX, COMPLEX_HEADERS, GNU, predefined
 from looptune.frontend.source_text import decode, read_source
-from looptune.frontend.token_text import LeftOut, place_of, would_glue
+from looptune.frontend.token_text import OTHER_TYPE, LeftOut, place_of, would_glue
 
 _NEED_NAME = ("define", "undef", "ifdef", "ifndef", "if", "elif", "include")
 _DEEPEST = 50
@@ -76,7 +76,7 @@ class Preprocessed:
     ``skipped`` names headers that were not read, ``missing`` those of them that the text has in quotes, with the place;
     ``defined`` are the lines that define or undefine a macro; ``ignored`` the errors that a tolerant reading ignored.
     ``includes`` are those of files that were found, also where a guard left their text out. ``attributes`` are those
-    that make types others, by the index of the ``typedef`` that they stand in.
+    that make types others, by the index of the ``typedef`` that they stand in, or of the token in their place.
     """
 
     text: str
@@ -534,13 +534,14 @@ class _Text:
         self.tokens.append(Token(text, self.offset, span, macro, place))
         self.put(text)
 
-    def put_attribute(self, said: str) -> bool:
-        """Keep an attribute that makes a type another with its ``typedef``; False if it stands elsewhere."""
+    def put_attribute(self, said: str, where: Span) -> None:
+        """Keep an attribute that makes a type another with its ``typedef``, and elsewhere as what no parser reads."""
         first = len(self.tokens) if self.declaration is None else self.declaration[1]
-        if self.tokens[first : first + 1] and self.tokens[first].text == "typedef":
-            self.attributes[first] = self.attributes.get(first, "") + said
-            return True
-        return False
+        if not (self.tokens[first : first + 1] and self.tokens[first].text == "typedef"):
+            first = len(self.tokens)
+            self.put(" ")
+            self.put_token(OTHER_TYPE, where, None, None)
+        self.attributes[first] = self.attributes.get(first, "") + said
 
     def put_pragma(self, number: int) -> None:
         """Write the line that stands for a pragma."""

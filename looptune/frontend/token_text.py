@@ -6,12 +6,13 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from looptune.core.errors import UnsupportedError
 from looptune.core.source import Span
 
 _GLUE = re.compile(r"\w\w|\+\+|--|&&|\|\||<<|>>|->|[-+*/%&|^<>=!]=|//|/\*|\.\.|##")
 _MEANING = re.compile(r"\b_*(?:vector_size|ext_vector_type|mode)_*\b")
 """Attributes that change what a type is."""
+OTHER_TYPE = "=>"
+"""What stands for such an attribute that is not kept with its ``typedef``: no C has these characters."""
 
 
 class LeftOut:
@@ -25,11 +26,10 @@ class LeftOut:
         self.said: list[str] = []
         self.parens = self.braces = 0
 
-    def skips(self, token: Any, machine: Any, changed: Callable[[str], bool]) -> bool:
+    def skips(self, token: Any, machine: Any, changed: Callable[[str, Span], None]) -> bool:
         """Whether the token is part of one.
 
-        ``changed`` is given an attribute that makes the type another, and tells whether it is kept with a ``typedef``.
-        UnsupportedError for one that is not.
+        ``changed`` is given an attribute that makes the type another, with its place.
         """
         if not self.word:
             self.braces += (token.value == "{") - (token.value == "}")
@@ -44,9 +44,8 @@ class LeftOut:
             found = _MEANING.search(" ".join(self.said))
             where, _ = place_of(machine, token, Span("", 0, 0))
             of_system = re.search(r"\busr/(?:local/)?(?:include|lib)/", where.file)
-            is_type = found is not None and self.word.startswith("__attribute") and not of_system
-            if found is not None and is_type and not changed("".join(self.said)):
-                raise UnsupportedError(f"the attribute {found[0]} is not supported: write plain C types", where)
+            if found is not None and self.word.startswith("__attribute") and not of_system:
+                changed("".join(self.said), where)
             self.word, self.said = "", []
         return True
 
@@ -75,3 +74,9 @@ def place_of(machine: Any, token: Any, cursor: Span) -> tuple[Span, str | None]:
     pattern = re.compile(rf"\b{re.escape(expanded[-1])}\b" if expanded else "(?!)")
     named = pattern.search(line.text, start) or pattern.search(line.text)
     return (line if named is None else Span(file, line.line, named.start() + 1, len(named[0]), line.text)), macro
+
+
+def type_attribute(said: str) -> str:
+    """Return the name of the attribute that makes a type another."""
+    found = _MEANING.search(said)
+    return said if found is None else found[0]

@@ -35,6 +35,7 @@ OVERLAPPING = [
 APART = [
     ("two fields of a struct", "struct s v, *p = &v; for (int i = 0; i < n; i++) { p->x += x[i]; x[i] = v.y; }"),
     ("two arrays", f"int a[9], b[9], *p, *q; p = a; q = b; if (n) p = a + 1; {MOVED}"),
+    ("two arrays at one index", f"int *p = x + n, *q = ga + n; if (n > 1) p = x + 1; if (n) q = ga + n; {MOVED}"),
     ("pointers that are exchanged", f"int *p = x, *q = r[0], *t; while (n--) {{ {MOVED} t = p; p = q; q = t; }}"),
     ("an address that is only passed", "int s, *p = x + 1; set((int **) &s, 0); for (int i = 0; i < n; i++) p[i] = s;"),
 ]  # fmt: skip

@@ -282,3 +282,17 @@ void f(int n, double *y, struct range *r) {
 """)
     (nest,) = survey(path).nests
     assert nest.refusal is None
+
+
+def test_what_one_function_needs_keeps_no_other_from_being_read(tmp_path: Path) -> None:
+    """An attribute of a variable, constants that are named like types of missing headers, and ``long double``."""
+    path = tmp_path / "f.c"
+    path.write_text("""#include "missing.h"
+enum { A_FLOAT, B_FLOAT };
+void g(int n, int *x) { int v __attribute__((vector_size(16))) = {1}; for (int i = 0; i < n; i++) x[i] = v[0]; }
+long double h(int n, long double *x) { long double s = 0; for (int i = 0; i < n; i++) s += x[i]; return s; }
+void k(int n, my_float *x) { for (int i = 0; i < n; i++) switch (n) { case A_FLOAT: x[i] = B_FLOAT; } }
+""")
+    read = survey(path, tolerant=True)
+    assert [(n.function.name, n.codelet is not None) for n in read.nests] == [("h", True), ("k", True)]
+    assert [e.message for e in read.skipped] == ["the attribute vector_size is not supported: write plain C types"]
