@@ -66,6 +66,7 @@ print(len(seen), seen[0].message, seen[0].filename)
     assert "(same device) <string>" in said.splitlines()[1]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.wide
 @pytest.mark.parametrize("program", programs.ALL[::4], ids=lambda p: p.name.replace(" ", "-"))
 def test_a_default_module_computes_what_c_means(program: Program, tmp_path: Path) -> None:

@@ -470,6 +470,7 @@ void halves(int n, _Float16 alpha, _Float16 x[n], _Float16 y[n], float s[1]) {
 """
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.wide
 @cuda
 @pytest.mark.parametrize("target", ["numba-cuda", "numba-cpu"])

@@ -22,7 +22,7 @@ from tests import programs
 from tests.helpers import cross_check
 from tests.programs.program import Program
 
-pytestmark = pytest.mark.sampled(2)
+pytestmark = pytest.mark.sampled(4)
 
 ids = pytest.mark.parametrize("program", programs.ALL, ids=lambda p: p.name.replace(" ", "-"))
 cuda = pytest.mark.skipif(not cross_check.CUDA, reason="needs the package numba-cuda")

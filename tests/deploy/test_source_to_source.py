@@ -303,6 +303,7 @@ def test_a_directive_that_was_applied_is_gone(tmp_path: Path) -> None:
     assert transform(path) == made
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.sampled(4, "wide")
 @pytest.mark.parametrize("name", CASES)
 def test_copies_are_declared_around_all_that_use_them(name: str, tmp_path: Path) -> None:

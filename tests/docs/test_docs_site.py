@@ -76,6 +76,7 @@ TITLES |= {f"directives/{t.name}": pages.word(t) for t in directives.ALL}
 """Of every page that people read."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.wide
 @needs_sphinx
 def test_every_page_is_there_and_needs_no_network(site: Path) -> None:

@@ -33,7 +33,7 @@ from tests.helpers import cross_check, threaded_interpreter
 from tests.helpers.mutants import Mutant, mutants
 from tests.helpers.paths import POLYBENCH
 
-pytestmark = pytest.mark.sampled(2)
+pytestmark = pytest.mark.sampled(4)
 
 SIZES = ((5, 4), (7, 6), (8, 3))
 BLOCK = (3, 2)

@@ -85,6 +85,7 @@ def taken(values: Iterator[str], like: np.ndarray) -> np.ndarray:
     return np.array([float(next(values)) for _ in range(like.size)]).reshape(like.shape).astype(like.dtype)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.sampled(12, "wide")
 @pytest.mark.parametrize(("style", "how"), CASES, ids=[f"{s.name}, {how}" for s, how in CASES])
 def test_the_cpu_kernel_computes_what_gcc_does(

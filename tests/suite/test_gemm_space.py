@@ -119,6 +119,7 @@ int main(void)
 
 
 @pytest.mark.sampled(3)
+@pytest.mark.sampled(3)
 @pytest.mark.wide
 @cuda
 @pytest.mark.parametrize("chunk", [c if c % 2 == 0 else pytest.param(c, marks=pytest.mark.long) for c in range(CHUNKS)])

@@ -75,6 +75,7 @@ def test_two_devices_find_what_one_does(tmp_path: Path) -> None:
     assert again.resumed == again.counts["timed"] + again.counts["illegal"] == 12
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.wide
 @pytest.mark.parametrize(
     ("fault", "outcome"),

@@ -207,6 +207,7 @@ def fresh_only(fault: str, journal: Path, number: int) -> Callable[..., Any]:
     return setup()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.wide
 @pytest.mark.parametrize("fault", ["raises", "dies", "is killed", pytest.param("hangs", marks=pytest.mark.long)])
 def test_what_a_used_process_cannot_set_up_a_new_one_does(spares: ProcessCache, fault: str, tmp_path: Path) -> None:

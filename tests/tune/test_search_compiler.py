@@ -112,6 +112,7 @@ def test_a_finalist_that_its_own_compiler_makes_wrong_is_no_winner(tmp_path: Pat
     assert default.verified.startswith("WRONG: y[")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.wide
 @pytest.mark.parametrize(
     ("own", "kind", "said"),

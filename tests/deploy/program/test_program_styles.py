@@ -124,6 +124,7 @@ def test_codelets_and_regions_of_several_files(tmp_path: Path, driver: Path) -> 
     assert "warning" not in program.said
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("how", [HOW[0], *(pytest.param(how, marks=pytest.mark.wide) for how in HOW[1:])])
 @pytest.mark.parametrize(
     "style",
@@ -140,6 +141,7 @@ def test_programs_of_polybench(style: polybench_programs.Style, how: str, tmp_pa
     agrees(build(sources, tmp_path, driver, ["-I", str(tmp_path / "u"), *how.split()]))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.wide) for seed in range(1, 10))])
 def test_random_programs(seed: int, tmp_path: Path, driver: Path) -> None:
     """Whatever codelets a program has and however it calls them, it prints what gcc's build prints."""

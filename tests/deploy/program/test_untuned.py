@@ -47,6 +47,7 @@ def test_a_version_that_would_be_slower_than_the_loops_is_said() -> None:
     assert not warning(product, Analysis(product.codelet), "", ARCHITECTURES)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.wide
 @pytest.mark.parametrize("name", ["doitgen", "jacobi-2d", "trmm"])
 def test_a_predicted_version_computes_the_same(name: str, tmp_path: Path, driver: Path) -> None:

@@ -27,6 +27,7 @@ def named(names: tuple[str, ...]) -> list[str]:
     return [word for name in names for word in ("--kernel", name)]
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.sampled(1000, "wide")
 @pytest.mark.parametrize("path", SUITE, ids=lambda p: f"{p.parent.name}-{p.stem}")
 def test_a_suite_program_prints_the_same(path: Path, tmp_path: Path, driver: Path) -> None:
@@ -64,6 +65,7 @@ def test_single_nests(tmp_path: Path, driver: Path) -> None:
     assert program.plain("2").out.split()[:4] == program.on_device("2").out.split()[:4]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.wide
 @pytest.mark.parametrize(
     "name",
@@ -176,7 +178,7 @@ int main(void) { float x[2] = {1, 2}; f(2, x); g(2, x, 5); h(2, x, 7); printf("%
     assert subprocess.run([tmp_path / "b"], capture_output=True, text=True).stdout == "32"
 
 
-@pytest.mark.wide
+@pytest.mark.long
 def test_arrays_of_more_elements_than_32_bits_count(tmp_path: Path, driver: Path) -> None:
     """Declared extents give kernels with subscripts of 64 bits; of others the host runs the loops, and it is said."""
     program = build([HERE / "large.c"], tmp_path, driver)
@@ -416,6 +418,7 @@ def h200(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.wide
 @pytest.mark.parametrize("kernel", sorted(path.stem for path in POLYBENCH.glob("*.c")))
 def test_winners_at_other_sizes(kernel: str, tmp_path: Path, driver: Path, h200: Path) -> None:
