@@ -110,8 +110,10 @@ class PointsTo:
             case c_ast.Name() | c_ast.Index() | c_ast.Field() | c_ast.Unary("*"):
                 places = self.places(e)
                 kind = lvalue_type(e, self.types)
-                if isinstance(kind, c_ast.ArrayOf | c_ast.Basic):
-                    return places if isinstance(kind, c_ast.ArrayOf) else _NONE
+                if isinstance(kind, c_ast.ArrayOf):
+                    return places
+                if isinstance(kind, c_ast.Basic) or (kind is None and isinstance(e, c_ast.Name)):
+                    return _NONE
                 return frozenset(o for place in places for o in self.at(place))
             case c_ast.Unary("&", inner):
                 return self.places(inner)
@@ -121,12 +123,13 @@ class PointsTo:
                 return self.value(lhs) | self.value(rhs)
             case c_ast.Ternary(_, then, other):
                 return self.value(then) | self.value(other)
-            case c_ast.Assignment(_, target):
-                return self.value(target)
+            case c_ast.Assignment(op, target, value):
+                return self.value(target if op else value)
             case c_ast.Comma(parts):
                 return self.value(parts[-1])
             case c_ast.Call(name, args):
-                result = frozenset({f"{name}@{e.span.line}:{e.span.col}"})
+                # calls that a macro makes have one place
+                result = frozenset({f"{name}@{id(e)}"})
                 return result if name in _ALLOCATE else result.union(*map(self.value, args))
         return _NONE
 

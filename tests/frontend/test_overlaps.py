@@ -15,7 +15,8 @@ from looptune.report.scan.sources import Source
 if TYPE_CHECKING:
     from pathlib import Path
 
-HEAD = """struct s { int x, y; }; int ga[9], *gp = ga; int *at(int *); void set(int **, int *);
+HEAD = """#define DATA(x) (x == NULL ? NULL : at(x))
+struct s { int x, y; }; int ga[9], *gp = ga; int *at(int *); void set(int **, int *);
 void f(int n, int *x, int **r)
 """
 PREFIX = "for (int i = 1; i < n; i++) { *p += x[i]; x[i] = s; }"
@@ -36,6 +37,7 @@ APART = [
     ("two fields of a struct", "struct s v, *p = &v; for (int i = 0; i < n; i++) { p->x += x[i]; x[i] = v.y; }"),
     ("two arrays", f"int a[9], b[9], *p, *q; p = a; q = b; if (n) p = a + 1; {MOVED}"),
     ("two arrays at one index", f"int *p = x + n, *q = ga + n; if (n > 1) p = x + 1; if (n) q = ga + n; {MOVED}"),
+    ("two calls of a macro", f"int *p, *q; p = q = NULL; p = DATA(x); q = DATA(ga); {MOVED}"),
     ("pointers that are exchanged", f"int *p = x, *q = r[0], *t; while (n--) {{ {MOVED} t = p; p = q; q = t; }}"),
     ("an address that is only passed", "int s, *p = x + 1; set((int **) &s, 0); for (int i = 0; i < n; i++) p[i] = s;"),
 ]  # fmt: skip
@@ -63,6 +65,6 @@ def test_a_codelet_with_two_names_of_one_number_is_refused(tmp_path: Path) -> No
     path.write_text(f"{HEAD}{{ int s = 0, *p = &s; if (n) return;\n{PREFIX} }}\n")
     what = "p, which may lead to the same memory as s, as this function sets them, is not accepted in a codelet"
     with pytest.raises(UnsupportedError, match=what):
-        load(path, kernel="f:4")
+        load(path, kernel="f:5")
     (nest,) = survey(path).nests
     assert what in str(nest.refusal)
