@@ -97,7 +97,7 @@ class _Builder:
         own = self.part(self.function.body, marked)
         items = self.function.body.items if own is None else own.items
         self.by_calls = written_by_calls(file, items)
-        self.written = assigned_names(items) | self.by_calls
+        self.written = assigned_names(self.with_own_names(items)) | self.by_calls
         self.moved: frozenset[str] = frozenset()
         env = {p.name: f"{p.name}#0" if self.is_copied(p) else p.name for p in self.function.params}
         self.set_globals = {f"{d.name}#0": d for d in file.globals if self.is_set(d) and d.name not in env}
@@ -121,6 +121,12 @@ class _Builder:
         self.results = self.live_out_scalars()
         self.variables: Mapping[str, str] = {}
         self.hidden = self.flags = frozenset[str]()
+
+    def with_own_names(self, items: Sequence[c_ast.Item]) -> Sequence[c_ast.Item]:
+        """Return the items in which variables of the function have other names than those of the file and its own."""
+        around = {d.name for d in (*self.file.globals, *self.function.params)}
+        declared = {n.name for top in items for n in c_ast.walk(top) if isinstance(n, c_ast.Declare)}
+        return resolve(c_ast.Block(tuple(items)), {}).items if declared & around else items
 
     def result_array(self) -> str:
         """Return the name of the array that holds what the function returns, or ""."""

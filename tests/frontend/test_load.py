@@ -340,3 +340,11 @@ void f(int n) {
     codelet = load(text).codelet
     assert codelet.params == (Scalar("n", "int32"), Array("A", "float64", (Const(10),)), Scalar("t", "float64"))
     assert codelet.locals == (Local("third", "float64"), Local("tmp", "float64", (Const(10),)))
+
+
+def test_a_variable_of_the_function_hides_that_of_the_file() -> None:
+    """It is no write to the latter, which is no parameter therefore."""
+    loop = "for (int i = 0; i < n; i++) y[i] = w;"
+    text = "static double w; void set(double u) { w = u; }\n"
+    unit = load(f"{text}void f(int n, double *y) {{ double w = 2; w *= n; {loop} }}\n", kernel="f")
+    assert [p.name for p in unit.codelet.params] == ["n", "y"]
