@@ -12,7 +12,7 @@ from looptune.core.floating_point import DEFAULT, Floats
 from looptune.core.si_units import time_text
 from looptune.deploy import c_source, jax_module, python_module
 from looptune.deploy.best_versions import BestVersion, best_versions
-from looptune.deploy.c_timing import CTimer, own_text, timed_lines
+from looptune.deploy.c_timing import CTimer, not_slower_own_text, timed_lines
 from looptune.deploy.program.codelet_library import library_files
 from looptune.deploy.python_module import ModuleRequest
 from looptune.deploy.runtime.cpu_function import this_cpu
@@ -65,6 +65,10 @@ def as_c(
     sizes = nearest | integers(unit.codelet, unit.values)
     request = ModuleRequest(unit, name, rows, command, floats)
     tuned = c_source.text(request, here, sizes)
+    static = () if isinstance(unit.head, str | None) else unit.head.static
+    if static:
+        warn(f"{unit.codelet.name}: other functions of the file use {', '.join(static)}, which is static: the C that "
+             "is written is for the function's place in the file")  # fmt: skip
     return tuned if cache is None else _not_slower(request, here, sizes, tuned, cache, warn)
 
 
@@ -110,10 +114,10 @@ def _not_slower(
         if not timer.is_slower(us):
             return c_source.text(request, here, sizes, one_core=one_core, notes_of_time=timed_lines(timer, us, refused))
         refused.append(f"{what} {time_text(us)}, and is not used.")
-    own = own_text(unit)
+    own = not_slower_own_text(timer)
     if own is not None:
         warn(f"{unit.codelet.name}: what was made is slower than the function of the file, which is written as it is")
-        return c_source.text(request, here, sizes, body=own, notes_of_time=timed_lines(timer, timer.file_us, refused))
+        return c_source.own_text(request, own[0], timed_lines(timer, own[1], refused))
     took, file_took = time_text(last_us), time_text(timer.file_us)
     warn(f"{unit.codelet.name}: {took}, and {file_took} for the function of the file: keep that one")
     return c_source.text(request, here, sizes, one_core=True, notes_of_time=timed_lines(timer, last_us, refused[:1]))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,8 @@ from looptune.deploy import plans
 from looptune.deploy.asserted import MACRO, call_checks
 from looptune.deploy.python_module import ModuleRequest, measurement_lines
 from looptune.deploy.runtime.lookup import LEVELS, Device, Match, look_up
+from looptune.frontend.predefined_macros import COMPLEX_HEADERS
+from looptune.frontend.struct_parameters import TYPES_DECLARED
 from looptune.lower.passes.openmp_scalars import accumulate_in_scalars
 from looptune.poly.out_of_bounds import out_of_bounds_accesses, undecided_accesses
 from looptune.runtime.timing import times_text
@@ -30,17 +32,18 @@ from looptune.schedule.directive_lines import parse_lines
 if TYPE_CHECKING:
     from looptune.deploy.best_versions import BestVersion
     from looptune.frontend import Unit
+    from looptune.frontend.file_scope import OwnText
     from looptune.frontend.signature import Head
 
 
 def text(
-    request: ModuleRequest, device: Device, sizes: Mapping[str, int], *, one_core: bool = False, body: str = "",
+    request: ModuleRequest, device: Device, sizes: Mapping[str, int], *, one_core: bool = False,
     notes_of_time: Sequence[str] = (),
 ) -> str:  # fmt: skip
     """Return C for ``gcc -fopenmp``: the best version on ``device`` at ``sizes``, or on the nearest ones.
 
-    ``one_core``: the loops of the file without threads; ``body``: this text in place of a function made here;
-    ``notes_of_time``: what the comment says of the time of this text.
+    ``one_core``: the loops of the file without threads; ``notes_of_time``: what the comment says of the time of this
+    text.
     """
     unit = request.unit
     match, best = best_on(request.measured, device, sizes)
@@ -53,7 +56,7 @@ def text(
         said = [f"The best is for its own sizes only ({error.message}): this is the default."]
         best, done = None, schedule(analysis)
     codelet = plans.sequential(unit.codelet) if one_core else done.codelet
-    if best is not None and _beaten(best) is not None and not (one_core or body):
+    if best is not None and _beaten(best) is not None and not one_core:
         codelet = plans.sequential(unit.codelet)
         said = [f"What was tuned is slower than the sequential loops on one core, {best.sequential_us:.4g} us: "
                 f"{_beaten(best)} times.", "These are the sequential loops.", ""]  # fmt: skip
@@ -62,28 +65,86 @@ def text(
     assumes = find_assumptions(
         unit, out_of_bounds_accesses(model), undecided_accesses(model), model.assumed, done.assumed
     ).sentences()
-    lines = [f"{unit.codelet.name}, tuned: made by looptune {__version__} from {Path(unit.path).name}.", ""]
-    lines += ["    gcc -O3 -march=native -fopenmp", ""]
-    lines += [*notes, "It assumes:", "", *_wrapped(assumes), ""]
+    lines = [*notes, "It assumes:", "", *_wrapped(assumes), ""]
     lines += [f"With -D{MACRO} it looks at a call, and aborts where that does not hold.", ""] if checks.body else []
-    lines += [*notes_of_time, *said, *_measured(best, match, analysis), "", f"Made by: {request.command}"]
-    comment = "\n".join(f"   {line}".rstrip() for line in comment_lines(lines)).lstrip()
-    if body:
-        return f"/* {comment}\n*/\n{body}"
-    return (
-        f"/* {comment}\n*/\n{openmp.text(accumulate_in_scalars(codelet), head, checks.before, checks.body, unit.rows)}"
-    )
+    lines += [*notes_of_time, *said, *_measured(best, match, analysis)]
+    made = openmp.text(accumulate_in_scalars(codelet), head, checks.before, checks.body, unit.rows)
+    return f"{_comment(request, 'tuned', lines)}{made}"
+
+
+def own_text(request: ModuleRequest, own: OwnText, notes_of_time: Sequence[str]) -> str:
+    """Return the function as the file has it under a comment; ``notes_of_time`` says why."""
+    name = Path(request.unit.path).name
+    lines = [f"It is the function of {name} as it is there, and what it needs of {name}."]
+    lines += [f"{v} is static in {name}: include this file there, in the function's place." for v in own.hidden]
+    return f"{_comment(request, 'not tuned', [*lines, '', *notes_of_time])}{own.text}"
+
+
+def _comment(request: ModuleRequest, how: str, lines: Sequence[str]) -> str:
+    unit = request.unit
+    first = [f"{unit.codelet.name}, {how}: made by looptune {__version__} from {Path(unit.path).name}.", ""]
+    first += ["    gcc -O3 -march=native -fopenmp", ""]
+    whole = comment_lines([*first, *lines, "", f"Made by: {request.command}"])
+    comment = "\n".join(f"   {line}".rstrip() for line in whole).lstrip()
+    return f"/* {comment}\n*/\n"
 
 
 def header(unit: Unit) -> str:
-    """Return a header with the declaration of the function, and with what the declaration needs."""
+    """Return a header for C and C++ with the declaration of the function, and with the types that this needs."""
     head, _ = _declared(unit)
-    name = unit.codelet.name
-    guard = f"{re.sub(r'[^A-Z0-9]', '_', name.upper())}_TUNED_H"
-    declared = openmp.signature(unit.codelet, unit.rows) if head is None else head.text
-    headers = () if head is None else head.headers
-    needed = [f"#include <{one}>" for one in headers] + ([] if head is None else list(head.before))
-    return "\n".join((f"#ifndef {guard}", f"#define {guard}", "", *needed, f"{declared};", "", "#endif", ""))
+    guard = f"{re.sub(r'[^A-Z0-9]', '_', unit.codelet.name.upper())}_TUNED_H"
+    declared = openmp.signature(unit.codelet, unit.rows) if head is None else head.prototype
+    names = {p.name for p in unit.codelet.params} if head is None else head.names
+    headers = () if head is None else (name for name in head.headers if name not in COMPLEX_HEADERS)
+    needed = [f"#include <{one}>" for one in headers] + ([] if head is None else [*map(_in_both, head.types)])
+    inner = _in_both(declared)
+    outer = _in_cxx(inner, names)
+    if outer == inner:
+        lines = ["#ifdef __cplusplus", 'extern "C" {', "#endif", f"{inner};", "#ifdef __cplusplus", "}", "#endif"]
+    else:
+        lines = ["#ifdef __cplusplus", f'extern "C" {outer};', "#else", f"{inner};", "#endif"]
+    return "\n".join((f"#ifndef {guard}", f"#define {guard}", "", *needed, *lines, "", "#endif", ""))
+
+
+def _in_both(text: str) -> str:
+    """Return a declaration in words that C and C++ have.
+
+    >>> _in_both("void f(double complex *restrict z)")
+    'void f(double _Complex *__restrict z)'
+    """
+    return re.sub(r"\brestrict\b", "__restrict", re.sub(r"\bcomplex\b", "_Complex", text))
+
+
+def _in_cxx(text: str, names: Collection[str]) -> str:
+    """Return a declaration as C++ has it, where an array whose extents are parameters is a pointer to its elements.
+
+    >>> _in_cxx("void f(int n, double a[__restrict n][n][3], double b[static 4][3])", ["n", "a", "b"])
+    'void f(int n, double *__restrict a, double (*b)[3])'
+    >>> _in_cxx("void f(int n, float (*a)[n], float c[3], float *new)", ["n", "a", "c", "new"])
+    'void f(int n, float *a, float c[3], float *new_)'
+    """
+
+    def pointer(m: re.Match[str]) -> str:
+        extents = re.findall(r"\[[^\]]*\]", m[3])
+        if not set(re.findall(r"\w+", m[3])).intersection((*names, *_IN_EXTENT)):
+            return m[0]
+        first = extents.pop(0) if m[2] else ""
+        name = " ".join([*(word for word in _IN_EXTENT[1:] if word in first), m[1] or m[2]])
+        rest = "".join(extents)
+        return f"*{name}" if not rest or set(re.findall(r"\w+", rest)).intersection(names) else f"(*{name}){rest}"
+
+    made = re.sub(r"(?:\(\*\s*([\w\s]+)\)|(\b\w+))((?:\[[^\]]*\])+)", pointer, text)
+    return re.sub(r"\b(\w+)\b(?=\s*[,)\[])", lambda m: m[1] + "_" * (m[1] in _OF_CXX and m[1] in names), made)
+
+
+_IN_EXTENT = ("static", "const", "volatile", "__restrict")
+"""What the first brackets of a parameter contain besides its extent, in C alone."""
+_OF_CXX = frozenset(
+    ("and", "bool", "catch", "class", "delete", "explicit", "export", "false", "friend", "mutable", "namespace", "new",
+     "not", "operator", "or", "private", "protected", "public", "template", "this", "throw", "true", "try", "typename",
+     "using", "virtual", "xor")
+)  # fmt: skip
+"""Words of C++ that are names in C."""
 
 
 def _beaten(best: BestVersion) -> str | None:
@@ -115,7 +176,11 @@ def _declared(unit: Unit) -> tuple[Head | None, list[str]]:
             f"A function of its own with parameters of its own: in {name} it is {what}.",
             "Its arrays do not overlap.",
         ]
-    hidden = [f"{v} is static in {name}: include this file there, in the function's place." for v in unit.head.static]
+    guarded = any(TYPES_DECLARED in line for line in unit.head.before)
+    how = f" with {TYPES_DECLARED} defined" if guarded else ""
+    hidden = [
+        f"{v} is static in {name}: include this file there, in the function's place{how}." for v in unit.head.static
+    ]
     return unit.head, [f"It takes the place of the function of {name}.", *hidden]
 
 

@@ -267,7 +267,7 @@ def _head(program: Program, chosen: CodeletFunction, built: LoweredCodelet) -> H
                 f"{chosen.function.name} sets the pointer {d.name}, which C that is built here does not: make it static"
             )
     try:
-        return signature.head(chosen.function, built.codelet, program.file, built.result, built.fields)
+        return signature.head(chosen.function, built, program.file, program.scope)
     except UsageError as error:
         return error.message
 
@@ -332,7 +332,8 @@ def _excerpt(program: Program, parts: Sequence[reference_text.CodeletText], code
     folders = tuple(str(folder.resolve()) for folder in program.folders)
     scalars, arrays = reference_text.parameters(codelet)
     own = map(cxx_macros, source.sources.values() if is_cxx(program.path) else ())
-    macros = {name: text for found in (*own, program.macros) for name, text in found.items()}
+    params = {p.name for p in codelet.params}  # such as those for fields, whose values the text does not name
+    macros = {name: text for found in (*own, program.macros) for name, text in found.items() if name not in params}
     return Excerpt(
         texts, macros, folders, scalars, arrays, source.skipped, program.dtype, options.float_literals
     )  # fmt: skip

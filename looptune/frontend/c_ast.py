@@ -366,29 +366,20 @@ class Function(Syntax):
 
 
 @dataclass(frozen=True, slots=True)
-class TypeText:
-    """A type that the file declares under a name ("struct s", or a typedef): its declaration, and the struct's tag."""
-
-    name: str
-    text: str
-    tag: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class File:
     """A parsed file.
 
     ``globals`` are the variables at file scope, and enumeration constants as const ints; ``skipped`` are the errors of
     the functions and declarations that the parser cannot read and that were not needed. ``results`` are the types that
-    declared functions return, ``types`` those at file scope; ``pure`` are functions that are said to have no effects;
-    ``structs`` are those at file scope and unions, by ``struct TAG`` and ``union TAG``.
+    declared functions return, ``struct_names`` the names of structs at file scope by their tags; ``pure`` are functions
+    that are said to have no effects; ``structs`` are structs and unions at file scope by ``struct TAG``, ``union TAG``.
     """
 
     functions: tuple[Function, ...]
     globals: tuple[Declare, ...]
     skipped: tuple[ParseError, ...] = ()
     results: Mapping[str, Type] = field(default_factory=dict)
-    types: tuple[TypeText, ...] = ()
+    struct_names: Mapping[str, str] = field(default_factory=dict)
     pure: frozenset[str] = frozenset()
     structs: Mapping[str, Type] = field(default_factory=dict)
 

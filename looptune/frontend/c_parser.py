@@ -128,7 +128,7 @@ class _Reader:
         functions: list[s.Function] = []
         variables: list[s.Declare] = []
         marks: list[Pragma] = []
-        texts: list[s.TypeText] = []
+        names: dict[str, str] = {}
         self.own_functions = frozenset(n.decl.name for n in tree.ext if isinstance(n, c_ast.FuncDef))
         for node in tree.ext:
             match node:
@@ -143,36 +143,33 @@ class _Reader:
                     if node.coord.line > 1:
                         kind, at = self.type(node.type), self.token(node) or 0
                         self.types[node.name] = as_attributed(kind, node.name, self.source, at)
-                        texts.append(self.type_text(node.name, self.types[node.name], node))
-                        texts += self.inner_texts(node, node)
+                        self.name_struct(names, node.name, self.types[node.name])
+                        self.name_struct(names, *self.tagged(node))
                 case c_ast.Decl() if isinstance(node.type, c_ast.FuncDecl):
                     functions.append(self.prototype(node, join_continued(marks)))
                     marks = []
                 case c_ast.Decl():
                     variables += self.declare(node)
-                    texts += self.inner_texts(node)
+                    self.name_struct(names, *self.tagged(node))
                 case _:
                     continue
         declared = replace_sizeof(tuple(variables), {d.name: d.type for d in variables}, ())
         found = (*self.constants, *(d for d in declared if isinstance(d, s.Declare)))
         functions = [with_known_types(f, found) for f in functions]
-        return s.File(nodes.merged_functions(functions), found, (), {f.name: f.result for f in functions}, tuple(texts))
+        return s.File(nodes.merged_functions(functions), found, (), {f.name: f.result for f in functions}, names)
 
-    def type_text(self, name: str, kind: s.Type, node: Any) -> s.TypeText:
-        return s.TypeText(name, CGenerator().visit(node), kind.tag if isinstance(kind, s.Struct) else "")
+    def name_struct(self, names: dict[str, str], name: str, kind: s.Type | None) -> None:
+        """Keep the first name under which a struct can be declared, by its tag."""
+        if isinstance(kind, s.Struct):
+            names.setdefault(kind.tag, name)
 
-    def inner_texts(self, node: Any, whole: Any = None) -> Iterator[s.TypeText]:
-        """Yield the struct, or the enumeration and its constants, that a declaration lists; ``whole`` declares them."""
+    def tagged(self, node: Any) -> tuple[str, s.Type | None]:
+        """Return the struct with a tag that a declaration lists, under that name."""
         while isinstance(node, c_ast.Decl | c_ast.Typedef | c_ast.TypeDecl | c_ast.PtrDecl | c_ast.ArrayDecl):
             node = node.type
-        whole = node if whole is None else whole
-        match node:
-            case c_ast.Struct() if node.name is not None and node.decls is not None:
-                yield self.type_text(f"struct {node.name}", self.types[f"struct {node.name}"], whole)
-            case c_ast.Enum() if node.values is not None:
-                names = [e.name for e in node.values.enumerators if isinstance(e, c_ast.Enumerator)]
-                declared = self.type_text(f"enum {node.name}", s.Basic("int32"), whole)
-                yield from (declared, *(replace(declared, name=name) for name in names))
+        listed = isinstance(node, c_ast.Struct) and node.name is not None and node.decls is not None
+        name = f"struct {node.name}" if listed else ""
+        return name, self.types.get(name)
 
     def prototype(self, node: Any, marks: tuple[Pragma, ...]) -> s.Function:
         return s.Function(node.name, (), self.type(node.type.type), s.Block(()), marks, span=self.span(node))

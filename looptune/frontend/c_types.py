@@ -21,6 +21,15 @@ HEADER_TYPES = {
     "FILE": "", "va_list": "", "time_t": "int64", "clock_t": "int64", "off_t": "int64", "wchar_t": "int32",
 }  # fmt: skip
 
+HEADERS_OF_TYPES = {
+    **{n: "stdint.h" for n, known in HEADER_TYPES.items() if known.removeprefix("u").startswith("int")},
+    "size_t": "stddef.h", "ptrdiff_t": "stddef.h", "wchar_t": "stddef.h", "bool": "stdbool.h", "_Bool": "stdbool.h",
+    "ssize_t": "sys/types.h", "time_t": "time.h", "clock_t": "time.h", "off_t": "sys/types.h", "uint": "sys/types.h",
+    "ulong": "sys/types.h", "ushort": "sys/types.h", "float_t": "math.h", "double_t": "math.h", "FILE": "stdio.h",
+    "va_list": "stdarg.h",
+}  # fmt: skip
+"""The headers that declare the types of headers."""
+
 _WORDS = {
     "char": "int8", "signed char": "int8", "unsigned char": "uint8", "_Bool": "bool",
     "short": "int16", "unsigned short": "uint16", "int": "int32", "unsigned": "uint32", "signed": "int32",

@@ -65,7 +65,7 @@ def as_written(node: Any) -> tuple[str, str]:
     whole, param = copy(node), copy(node)
     whole.storage, param.storage, param.init = [], [], None
     if isinstance(node.type, c_ast.ArrayDecl):
-        param.type = c_ast.PtrDecl([], node.type.type)
+        param.type = c_ast.PtrDecl([q for q in node.type.dim_quals or () if q != "static"], node.type.type)
     return CGenerator().visit(param), CGenerator().visit(whole)
 
 

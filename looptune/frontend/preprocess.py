@@ -77,6 +77,8 @@ class Preprocessed:
     ``defined`` are the lines that define or undefine a macro; ``ignored`` the errors that a tolerant reading ignored.
     ``includes`` are those of files that were found, also where a guard left their text out. ``attributes`` are those
     that make types others, by the index of the ``typedef`` that they stand in, or of the token in their place.
+    ``omitted`` are the attributes and assembler names of GNU C, which ``text`` lacks, each with the index of the token
+    before which it stands.
     """
 
     text: str
@@ -91,6 +93,7 @@ class Preprocessed:
     ignored: tuple[ParseError, ...] = ()
     includes: tuple[Include, ...] = ()
     attributes: Mapping[int, str] = field(default_factory=dict)
+    omitted: tuple[tuple[int, str], ...] = ()
 
     def token_at(self, line: int, col: int) -> int:
         """Return the index of the token at a position of ``text``, or of the last one before it.
@@ -516,6 +519,7 @@ class _Text:
         self.opened_after = ""  # what is in front of the brace at file scope: ) or, as before C89, ; for a function
         self.declaration: tuple[int, int] | None = None  # how many texts and tokens are in front of it
         self.attributes: dict[int, str] = {}
+        self.omitted: list[tuple[int, str]] = []
 
     def put(self, text: str) -> None:
         """Write a text that is no token."""
@@ -572,6 +576,7 @@ def _write(machine: _Preprocessor) -> Preprocessed:
             previous = None
             continue
         if dropping or left_out.skips(token, machine, made.put_attribute):
+            made.omitted += [(len(made.tokens), left_out.texts.pop(0)) for _ in [*left_out.texts]]
             continue
         number = getattr(token, "pragma", None)
         if number is not None:
@@ -590,5 +595,5 @@ def _write(machine: _Preprocessor) -> Preprocessed:
     return Preprocessed(
         text, tuple(made.tokens), tuple(machine.pragmas), machine.sources, macros, tuple(machine.skipped), starts,
         tuple(machine.missing), tuple(machine.defined), tuple(machine.ignored), tuple(machine.includes),
-        made.attributes,
+        made.attributes, tuple(made.omitted),
     )  # fmt: skip

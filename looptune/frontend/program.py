@@ -11,6 +11,7 @@ from looptune.core.errors import LooptuneError, ParseError, UsageError
 from looptune.frontend import bare_scops
 from looptune.frontend import c_ast as s
 from looptune.frontend.c_parser import parse
+from looptune.frontend.file_scope import FileScope
 from looptune.frontend.other_languages import check_language
 from looptune.frontend.preprocess import Preprocessed, preprocess
 from looptune.frontend.pure_functions import pure_functions
@@ -28,10 +29,12 @@ class Program:
 
     ``numbers`` are all numbers that ``defines`` gives: some are the values of parameters that the text does not name,
     such as those that fields of structs become.
-    ``bare`` are the functions that were written around scops outside of functions.
+    ``bare`` are the functions that were written around scops outside of functions. ``scope`` has the declarations of
+    the file as text.
     """
 
     source: Preprocessed
+    scope: FileScope
     file: s.File
     path: str
     options: Options
@@ -70,7 +73,7 @@ def read_program(
         raise UsageError(f"invalid dtype {dtype}: choose float32 or float64")
     given = {name: _define(name, value) for name, value in (defines or {}).items()}
     numbers = {name: number for name, v in given.items() if (number := _number(v)) is not None}
-    values = {name: number for name, number in numbers.items() if is_declared(text, name)}
+    values = {name: number for name, number in numbers.items() if is_declared(text, name) or _is_parameter(text, name)}
     macros = {name: value for name, value in given.items() if name not in values}
     _check_values(text, macros)
     macros |= _data_type(text, dtype, given)
@@ -78,14 +81,24 @@ def read_program(
     for folder in folders:
         if not folder.is_dir():
             raise UsageError(f"no such folder: {folder}")
-    prepared, file = _parsed(bare_scops.wrapped(text, {}), path, macros, folders, dtype, needed, begin, tolerant, first)
+    whole = bare_scops.wrapped(text, {})
+    try:
+        prepared, file = _parsed(whole, path, macros, folders, dtype, needed, begin, tolerant, first)
+    except ParseError:
+        included = preprocess(whole, path, macros, folders, begin, True, first).sources
+        declared = {name for name in macros.keys() & numbers.keys() if _is_in_header(name, path, included)}
+        if not declared:
+            raise
+        values |= {name: numbers[name] for name in declared}
+        macros = {name: value for name, value in macros.items() if name not in declared}
+        prepared, file = _parsed(whole, path, macros, folders, dtype, needed, begin, tolerant, first)
     bare = bare_scops.bare_scops(text)
     if bare:
         lacking = bare_scops.wrapped(text, bare_scops.undeclared(file, bare))
         prepared, file = _parsed(lacking, path, macros, folders, dtype, needed, begin, tolerant, first)
     return Program(
-        prepared, file, path, Options(float_literals, prepared.macros), given, values, numbers, target, macros,
-        tuple(folders), dtype, frozenset(map(bare_scops.function_name, bare)),
+        prepared, FileScope(prepared), file, path, Options(float_literals, prepared.macros), given, values, numbers,
+        target, macros, tuple(folders), dtype, frozenset(map(bare_scops.function_name, bare)),
     )  # fmt: skip
 
 
@@ -138,10 +151,20 @@ def _number(text: str) -> int | float | None:
             return None
 
 
+def _is_parameter(text: str, name: str) -> bool:
+    """Tell whether a function has this parameter, also one that a macro defines."""
+    return re.search(rf"\b(?:int|long|unsigned|size_t|float|double)\s+{name}\s*[,)]", text) is not None
+
+
+def _is_in_header(name: str, main: str, sources: Mapping[str, str]) -> bool:
+    """Tell whether a file that the main one includes declares a parameter or a variable of this name."""
+    return any(is_declared(text, name) for path, text in sources.items() if path != main)
+
+
 def _check_values(text: str, macros: Mapping[str, str]) -> None:
     """UsageError where what was to be a parameter's value is no number: as a macro it would rename the parameter."""
     for name, value in macros.items():
-        if re.search(rf"\b(?:int|long|unsigned|size_t|float|double)\s+{name}\s*[,)]", text):
+        if _is_parameter(text, name):
             raise UsageError(f"-D {name}={value}: the value of the parameter {name} must be a number")
 
 

@@ -199,20 +199,29 @@ def _call(run: CodeletText, globals_: Sequence[c_ast.Declare], places: Mapping[s
             yield f"  {d.c[0]} = {place(d.name)};\n"
         if d.name in run.owners:
             yield _object(d, _elements(run, d.name, "", places))
+        elif d.name not in params and _is_object(d):
+            yield f"  static {d.c[0]};\n"
     yield from _file_pointers(run, own, globals_, places)
     stored, fetched = _fields(run, places)
     yield from stored
-    call = f"{run.function.name}({', '.join(_argument(run, n, place) for n in own)})"
+    call = f"{run.function.name}({', '.join(_argument(run, d, place) for d in run.function.params)})"
     value = f"*(__typeof__({call}) *){places[run.result]} = " if run.result else ""
     yield f"  {value}{call};\n"
     yield from fetched
     yield from after
 
 
-def _argument(run: CodeletText, name: str, place: Callable[[str], str]) -> str:
-    if name in run.owners:
-        return name
-    return place(name) if any(p.name == name for p in run.codelet.params) else "0"
+def _argument(run: CodeletText, d: c_ast.Declare, place: Callable[[str], str]) -> str:
+    if d.name in run.owners:
+        return d.name
+    if any(p.name == d.name for p in run.codelet.params):
+        return place(d.name)
+    return d.name if _is_object(d) else "0"
+
+
+def _is_object(d: c_ast.Declare) -> bool:
+    """Tell whether 0 is no value of a parameter, such as a union, that the codelet does not use."""
+    return bool(d.c[0]) and not isinstance(d.type, c_ast.Basic | c_ast.Pointer | c_ast.ArrayOf)
 
 
 def _object(d: c_ast.Declare, count: str) -> str:

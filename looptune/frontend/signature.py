@@ -2,7 +2,8 @@
 
     void f(int n, const real *restrict x)   ─▶   typedef float real;  void f(int n, const real *restrict x)
 
-Variables at file scope that the codelet uses are declared ``extern``.
+Variables at file scope that the codelet uses are declared ``extern``, except for tables of constants and what only this
+function uses of the static ones: these are declared as the file has them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from looptune.core.errors import UsageError
 from looptune.frontend import c_ast
-from looptune.frontend.c_types import HEADER_TYPES, pointer_dimensions
+from looptune.frontend.c_types import pointer_dimensions
 from looptune.frontend.name_resolution import base
 from looptune.frontend.struct_parameters import (
     array_line,
@@ -24,43 +25,29 @@ from looptune.frontend.struct_parameters import (
     type_lines,
 )
 from looptune.ir.c_printer import C_TYPES, declaration
-from looptune.ir.nodes import Array, Codelet, Scalar
+from looptune.ir.nodes import Array, Scalar
 
 if TYPE_CHECKING:
-    from looptune.frontend.normalize.field_variable import FieldVariable
+    from collections.abc import Collection, Iterator, Mapping
 
-_WORDS = (
-    "signed",
-    "unsigned",
-    "char",
-    "short",
-    "int",
-    "long",
-    "float",
-    "double",
-    "_Float16",
-    "__bf16",
-    "void",
-    "enum",
-    "struct",
-    "union",
-    "_Bool",
-)
-_HEADERS = {"size_t": "stddef.h", "ptrdiff_t": "stddef.h", "wchar_t": "stddef.h", "bool": "stdbool.h",
-            "ssize_t": "sys/types.h", "time_t": "time.h", "clock_t": "time.h", "off_t": "sys/types.h"}  # fmt: skip
+    from looptune.frontend.file_scope import FileScope
+    from looptune.frontend.lowered_codelet import LoweredCodelet
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
     """The declaration of a function; ``text`` has no semicolon.
 
-    ``before`` are the declarations that it needs, ``headers`` the C headers; ``start`` and ``end`` are its first
-    declaration and its last statement; ``static`` are the variables of the file that no other file can see; ``names``
-    are those of its parameters.
+    ``prototype`` is the same with the file's names of all parameters, some of which the codelet's arrays have in
+    ``text``. ``before`` are the declarations that it and its body need, ``types`` those that ``prototype`` needs,
+    ``headers`` the C headers; ``start`` and ``end`` are its first declarations and its last statement; ``static`` are
+    the variables of the file that no other file can see; ``names`` are those of its parameters.
     """
 
     text: str
+    prototype: str
     before: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()
     start: str = ""
     end: str = ""
@@ -68,65 +55,70 @@ class Head:
     names: tuple[str, ...] = ()
 
 
-def head(
-    function: c_ast.Function, codelet: Codelet, file: c_ast.File, returned: str, fields: tuple[FieldVariable, ...] = ()
-) -> Head:
-    """Return the declaration of the function.
+def head(function: c_ast.Function, built: LoweredCodelet, file: c_ast.File, scope: FileScope) -> Head:
+    """Return the declaration of the function that is the codelet; ``scope`` has the declarations of its file.
 
-    ``returned`` is the array that holds what it returns, "" if there is none; ``fields`` are those of structs that are
-    parameters of the codelet. Raises UsageError if the codelet cannot be a function with this declaration.
+    Raises UsageError if the codelet cannot be a function with this declaration.
     """
+    codelet, returned, fields = built.codelet, built.result, built.fields
     params = {p.name: p for p in codelet.params}
-    before: dict[str, None] = {}
-    headers: dict[str, None] = {}
-    structs: list[str] = []
     lines: list[str] = []
     listed: list[str] = []
     for d in function.params:
+        listed.append(_parameter(function, d, params, scope))
         p = params.get(d.name)
-        listed.append(d.c[0])
-        if not d.name:
-            raise UsageError(f"{function.name} has a parameter without a name: write one")
-        if not d.c[0] or isinstance(_leaf(d.type), c_ast.UnsupportedType):
-            raise UsageError(f"{function.name} takes {d.name}, whose type C that is built here cannot name")
-        if has_struct(d.type):
-            structs.append(d.c[0])
-            if isinstance(p, Array):
-                given = parameter_name(d.name, params)
-                listed[-1] = re.sub(rf"\b{d.name}\b(?!.*\b{d.name}\b)", given, d.c[0], count=1)
-                lines.append(array_line(p, given, d.c[0]))
-            continue
-        if isinstance(p, Array) and len(p.shape) != _rank(d.type) and _rank(d.type) > 1:
-            raise UsageError(f"{function.name} takes {d.name}, a pointer to a whole array: "
-                             f"write double {d.name}[n][m] for double (*{d.name})[n][m]")  # fmt: skip
-        name = _typedef(d.c[0])
-        if name in HEADER_TYPES:
-            headers[_HEADERS.get(name, "stdint.h")] = None
-        elif name:
-            before[f"typedef {_c(d.type)} {name};"] = None
+        if has_struct(d.type) and isinstance(p, Array):
+            given = parameter_name(d.name, params)
+            listed[-1] = re.sub(rf"\b{d.name}\b(?!.*\b{d.name}\b)", given, d.c[1], count=1)
+            lines.append(array_line(p, given, d.c[1]))
     own = {d.name for d in function.params} | {base(f.declared.name) for f in fields}
     at_file = {base(f.owner) for f in fields} - {d.name for d in function.params}
     outside = [p for p in codelet.params if p.name not in own | {returned}]
-    externs = [f"extern {_outside(p, file)};" for p in outside]
-    objects = [d for d in file.globals if d.name in at_file]
-    externs += [f"extern {d.c[1].partition(' = ')[0]};" for d in objects]
-    structs += [d.c[1] for d in objects]
-    hidden = tuple(d.name for d in file.globals if d.static and d.name in at_file | {p.name for p in outside})
+    private = scope.private_variables(function.name)
+    externs = {p.name: _outside(p, file) for p in outside}
+    copied = at_file | (private & externs.keys())
+    for p in outside:
+        lines += _element_lines(p, file, params)
+    hidden = tuple(d.name for d in file.globals if d.static and d.name in (externs.keys() | at_file) - private)
     result = "void" if function.result == c_ast.Basic("void") else _c(function.result)
     first = [f"{declaration(params[returned])};"] if returned else []
     lines = [*first, *lines, *field_lines(fields, params)]
     end = f"return {returned}[0];" if returned else _end(function)
     if returned and isinstance(function.result, c_ast.Struct):
         result = result_type(file, function.result)
-        structs.append(result)
         end = f"{result} returned; __builtin_memcpy(&returned, {returned}, sizeof returned); return returned;"
-    text = f"{result} {function.name}({', '.join(listed) if listed else 'void'})"
-    declared, of_headers = type_lines(file, structs)
-    before |= dict.fromkeys(declared)
-    headers |= {_HEADERS.get(name, "stdint.h"): None for name in of_headers}
-    start = "\n  ".join(lines)
+    prototype = f"{result} {function.name}({', '.join(d.c[1] for d in function.params) or 'void'})"
+    text = f"{result} {function.name}({', '.join(listed) or 'void'})"
+    seen = [text for name, text in externs.items() if name not in private]
+    before, headers = type_lines(scope, function.name, [text, *seen], copied)
+    types, _ = type_lines(scope, function.name, [text], ())
     names = tuple(d.name for d in function.params)
-    return Head(text, (*before, *externs), tuple(headers), start, end, hidden, names)
+    return Head(text, prototype, (*before, *(f"extern {text};" for text in seen)), types, tuple(dict.fromkeys(headers)),
+                "\n  ".join(lines), end, hidden, names)  # fmt: skip
+
+
+def _parameter(
+    function: c_ast.Function, d: c_ast.Declare, params: Mapping[str, Array | Scalar], scope: FileScope
+) -> str:
+    """Return the declaration of a parameter. UsageError where a built function cannot have it."""
+    p = params.get(d.name)
+    if not d.name:
+        raise UsageError(f"{function.name} has a parameter without a name: write one")
+    if not d.c[0] or scope.unknown_names(d.c[0]) - {d.name, *(q.name for q in function.params)}:
+        raise UsageError(f"{function.name} takes {d.name}, whose type C that is built here cannot name")
+    if isinstance(p, Array) and not has_struct(d.type) and len(p.shape) != _rank(d.type) and _rank(d.type) > 1:
+        raise UsageError(f"{function.name} takes {d.name}, a pointer to a whole array: "
+                         f"write double {d.name}[n][m] for double (*{d.name})[n][m]")  # fmt: skip
+    return d.c[1]
+
+
+def _element_lines(p: Array | Scalar, file: c_ast.File, params: Collection[str]) -> Iterator[str]:
+    """Yield the pointers through which the codelet writes a scalar at file scope: for it that is an array."""
+    d = next((d for d in file.globals if d.name == p.name), None)
+    if d is not None and isinstance(d.type, c_ast.Basic) and isinstance(p, Array):
+        kind, at = C_TYPES[p.dtype], parameter_name(p.name, params)
+        yield f"{kind} *{at} = (void *)&{p.name};"
+        yield f"{kind} *const {p.name} = {at};"
 
 
 def _outside(p: Array | Scalar, file: c_ast.File) -> str:
@@ -144,11 +136,12 @@ def _outside(p: Array | Scalar, file: c_ast.File) -> str:
                          "declare the counter in the for statement")  # fmt: skip
     text = d.c[1].partition(" = ")[0]
     if isinstance(d.type, c_ast.Basic) and isinstance(p, Array):
-        raise UsageError(f"the codelet writes {p.name} at file scope, which C that is built here does not: "
-                         f"write it through a pointer parameter, `*{p.name} = …;`")  # fmt: skip
+        if "volatile" in text.split():
+            raise UsageError(f"the codelet writes {p.name} at file scope, which is volatile: C that is built here "
+                             "writes no such variable")  # fmt: skip
+        return text
     if isinstance(d.type, c_ast.Pointer) or pointer_dimensions(d.type):
-        named = _typedef(text)
-        return re.sub(rf"\b{named}\b", _c(d.type), text, count=1) if named else text
+        return text
     kept = [word for word in re.split(rf"\b{p.name}\b", text)[0].split() if word in ("const", "volatile")]
     return " ".join([*kept, declaration(p)])
 
@@ -177,10 +170,3 @@ def _rank(kind: c_ast.Type) -> int:
 def _c(kind: c_ast.Type) -> str:
     leaf = _leaf(kind)
     return C_TYPES[leaf.dtype] if isinstance(leaf, c_ast.Basic) and leaf.dtype != "void" else "void"
-
-
-def _typedef(text: str) -> str:
-    """Return the name that a parameter's text has for its type, "" where that is C's own."""
-    words = re.findall(r"[A-Za-z_]\w*", text)
-    first = next((w for w in words if w not in ("const", "volatile", "restrict", "register")), "")
-    return "" if first in _WORDS else first

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING
 
 from looptune.core.errors import UsageError
 from looptune.frontend import c_ast
-from looptune.frontend.c_types import HEADER_TYPES, is_complex_type
+from looptune.frontend.c_types import HEADERS_OF_TYPES, is_complex_type
 from looptune.frontend.name_resolution import base
 from looptune.frontend.normalize.struct_layout import leaf_type
 from looptune.ir.c_printer import C_TYPES, declaration, expression_text
 from looptune.ir.nodes import Array, Scalar
 
 if TYPE_CHECKING:
+    from looptune.frontend.file_scope import FileScope
     from looptune.frontend.normalize.field_variable import FieldVariable
 
 Params = Mapping[str, Array | Scalar]
@@ -34,28 +35,25 @@ def has_struct(kind: c_ast.Type) -> bool:
     return isinstance(leaf_type(kind), c_ast.Struct)
 
 
-def type_lines(file: c_ast.File, texts: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the file's declarations of the types that texts name and of those that these need, and types of headers.
+def type_lines(
+    scope: FileScope, function: str, texts: Iterable[str], variables: Iterable[str]
+) -> tuple[tuple[str, ...], list[str]]:
+    """Return the file's declarations of the types that texts name, and of these variables; and headers with others.
 
-    Raises UsageError for a type of a header that is no number.
+    Where they cannot stand twice in a text, they are left out for a text around that has them.
     """
-    known = {t.name: t for t in file.types}
-    needed: set[str] = set()
-    waiting = list(texts)
-    while waiting:
-        for name in _type_names(waiting.pop()) & known.keys() - needed:
-            needed.add(name)
-            waiting.append(known[name].text)
-    lines = tuple(dict.fromkeys(f"{t.text};" for t in file.types if t.name in needed))
-    others = sorted(set(re.findall(r"\w+", " ".join(lines))) & HEADER_TYPES.keys() - known.keys())
-    for name in others:
-        if not HEADER_TYPES[name]:
-            raise UsageError(f"a struct has a field of type {name}, which C that is built here does not declare")
-    return ((f"#ifndef {TYPES_DECLARED}", *lines, "#endif") if lines else ()), tuple(others)
+    words = {n for text in texts for n in _type_names(text)}
+    lines, others = scope.declarations({*(words & scope.types), *variables}, function)
+    known = (words - scope.types) | others
+    headers = [header for name, header in HEADERS_OF_TYPES.items() if name in known]
+    if others - HEADERS_OF_TYPES.keys():
+        headers += scope.headers
+    once = any("{" in line or "=" in line for line in lines)
+    return ((f"#ifndef {TYPES_DECLARED}", *lines, "#endif") if once else lines), headers
 
 
 def _type_names(text: str) -> set[str]:
-    tags = {f"{word} {name}" for word, name in re.findall(r"\b(struct|enum)\s+(\w+)", text)}
+    tags = {f"{word} {name}" for word, name in re.findall(r"\b(struct|union|enum)\s+(\w+)", text)}
     return tags | set(re.findall(r"\w+", text))
 
 
@@ -65,7 +63,7 @@ def result_type(file: c_ast.File, kind: c_ast.Struct) -> str:
         _, part = kind.fields[0]
         assert isinstance(part, c_ast.Basic), "the parts are numbers"
         return f"{C_TYPES[part.dtype]} _Complex"
-    name = next((t.name for t in file.types if t.tag == kind.tag), None)
+    name = file.struct_names.get(kind.tag)
     if name is None:
         raise UsageError("a struct without a name is returned, which C that is built here cannot declare")
     return name

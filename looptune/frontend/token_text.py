@@ -18,12 +18,13 @@ OTHER_TYPE = "=>"
 class LeftOut:
     """GNU C's attributes, and assembler names of functions, which do not affect results.
 
-    pycparser does not read them.
+    pycparser does not read them. ``texts`` has those that ended since it was last read.
     """
 
     def __init__(self) -> None:
         self.word = ""
         self.said: list[str] = []
+        self.texts: list[str] = []
         self.parens = self.braces = 0
 
     def skips(self, token: Any, machine: Any, changed: Callable[[str, Span], None]) -> bool:
@@ -46,6 +47,7 @@ class LeftOut:
             of_system = re.search(r"\busr/(?:local/)?(?:include|lib)/", where.file)
             if found is not None and self.word.startswith("__attribute") and not of_system:
                 changed("".join(self.said), where)
+            self.texts.append(re.sub(r"(?<=\() | (?=[()])", "", " ".join((self.word, *self.said))))
             self.word, self.said = "", []
         return True
 

@@ -118,7 +118,8 @@ class Text(NamedTuple):
     addresses of ``scalars``, each with its type, and of ``arrays``, in this order, and the bytes of each array.
     ``macros`` are given with -D, and ``types`` are lines before the text. ``folders`` of includes: below the folder of
     the files, and elsewhere or "". ``contracts``: a product and a sum may round once; ``literals``: constants without a
-    suffix are float; ``openmp``: its pragmas count.
+    suffix are float; ``openmp``: its pragmas count. ``linked``: a C text that is compiled by itself.
+    ``strict_aliasing``: the compiler may assume that an object is accessed as one type only, as C says.
     """
 
     files: tuple[tuple[str, str], ...]
@@ -132,14 +133,17 @@ class Text(NamedTuple):
     contracts: bool = False
     literals: bool = False
     openmp: bool = False
+    linked: str = ""
+    strict_aliasing: bool = False
 
     @property
     def flags(self) -> tuple[str, ...]:
+        optimised = OPTIMISED[:1] if self.strict_aliasing else OPTIMISED
         constants = ("-fsingle-precision-constant",) if self.literals else ()
         macros = (f"-D{name}={value}" for name, value in self.macros)
         own = ("-w", "-std=gnu17", "-Dmain=looptune_main")
         halves = half_flags(*self.own_texts) or ()
-        return (*OPTIMISED, *floating_point_flags(self.contracts), *halves, *own, *constants, *macros, *self.threads)
+        return (*optimised, *floating_point_flags(self.contracts), *halves, *own, *constants, *macros, *self.threads)
 
     @property
     def own_texts(self) -> tuple[str, ...]:
@@ -159,7 +163,7 @@ def compile_program(text: Text, folder: Path) -> Path:
     own = ["-O2", "-D_GNU_SOURCE", f"-DENTRY={text.entry}", f"-DSLOTS={SLOTS}", f"-DPOPULATE={populate}"]
     main, made = str(folder / "main.o"), folder / "program"
     _taken(compile_error([*own, "-c", str(folder / "main.c"), "-o", main]))
-    linked = [main, _translated(text, folder), *allow_undefined_flags(), *text.threads]
+    linked = [main, _translated(text, folder), *_linked(text, folder), *allow_undefined_flags(), *text.threads]
     _taken(compile_error([*linked, "-lm", "-o", str(made)]))
     return made
 
@@ -196,6 +200,16 @@ def _translated(text: Text, folder: Path, *more: str) -> str:
     if said is not None and compile_error([*flags, *_STANDARD, *translate]) is not None:
         raise NoReference(said.replace(str(files), ""))
     return made
+
+
+def _linked(text: Text, folder: Path) -> list[str]:
+    """Return the object file of the text that is compiled by itself, if there is one."""
+    if not text.linked:
+        return []
+    source, made = folder / "linked.c", str(folder / "linked.o")
+    source.write_text(text.linked)
+    _taken(compile_error([*text._replace(macros=(), literals=False).flags, "-c", str(source), "-o", made]))
+    return [made]
 
 
 def _taken(said: str | None) -> None:

@@ -39,13 +39,15 @@ class CReference:
     """The C text of a codelet as a program.
 
     ``contracts``: a product and a sum may round once; ``widened``: double replaces float; ``openmp``: the pragmas of
-    OpenMP count.
+    OpenMP count. ``linked`` and ``strict_aliasing`` are those of ``Text``.
     """
 
     excerpt: Excerpt
     contracts: bool = False
     widened: bool = False
     openmp: bool = False
+    linked: str = ""
+    strict_aliasing: bool = False
 
     @property
     def key(self) -> str:
@@ -54,6 +56,7 @@ class CReference:
             MAIN,
             sorted(self.excerpt.files.items()),
             self.text.flags,
+            self.linked,
             self._types(),
             c_compiler.version(),
             cpu_name(),
@@ -114,7 +117,7 @@ class CReference:
             tuple((_mirrored(path), contents) for path, contents in e.files.items()), ENTRY,
             tuple((p.name, p.dtype) for p in e.scalars), tuple(p.name for p in e.arrays), tuple(e.macros.items()),
             tuple((_mirrored(folder), folder) for folder in e.folders), tuple(beside), self._types(),
-            self.contracts, e.float_literals, self.openmp,
+            self.contracts, e.float_literals, self.openmp, self.linked, self.strict_aliasing,
         )  # fmt: skip
 
     def portable(self) -> Text:

@@ -71,10 +71,32 @@ def test_the_function_is_that_of_the_file(name: str, tmp_path: Path) -> None:
 
 
 def test_what_no_other_file_can_see_is_said(tmp_path: Path) -> None:
-    """A static array stays ``extern``, so that linking the file by itself fails, and the comment says what to do."""
-    text = unit_of("static double w[40], x[40];", "void f(int n)", tmp_path)
-    assert "x is static in f.c: include this file there, in the function's place." in text
+    """A static array of other functions is ``extern``: linking the file by itself fails, and the comment says why."""
+    before = "typedef struct { double v; } box;\nstatic double w[40] = {1}, x[40];\nbox b;\n"
+    text = unit_of(f"{before}double get(int i) {{ return x[i] + w[i]; }}", "void f(int n)", tmp_path, end="b.v = x[0];")
+    there = "include this file there, in the function's place with LOOPTUNE_TYPES_DECLARED defined."
+    assert f"x is static in f.c: {there}" in text
     assert "extern double x[40];" in text
+    (tmp_path / "made.c").write_text(text)
+    own = (tmp_path / "f.c").read_text().partition("void f(int n)")[0]
+    (tmp_path / "g.c").write_text(f'{own}#define LOOPTUNE_TYPES_DECLARED\n#include "made.c"\n')
+    gcc = ["gcc", "-Wall", "-Wextra", "-Werror", "-fopenmp", "-c", "g.c"]
+    subprocess.run(gcc, cwd=tmp_path, check=True, timeout=60)
+
+
+def test_what_only_the_function_uses_moves_with_it(tmp_path: Path) -> None:
+    """Static variables that no other function uses, and tables of constants, are declared as the file has them."""
+    before = "#define N 40\nenum { TAPS = 2 };\nstatic double w[N]; double x[N], total; long runs;"
+    text = unit_of(before, "void f(int n)", tmp_path, end="total += x[TAPS]; runs++;")
+    assert "static double w[40];" in text
+    assert "static in" not in text
+    (tmp_path / "made.c").write_text(text)
+    main = "int main(void) { x[2] = 3; f(40); f(40); return (int)total + (int)runs != 8; }"
+    (tmp_path / "main.c").write_text(f"extern double x[40], total; extern long runs; void f(int n);\n{main}")
+    (tmp_path / "rest.c").write_text("double x[40], total; long runs; double w[3];")
+    gcc = ["gcc", "-Wall", "-Wextra", "-Werror", "-fopenmp", "main.c", "made.c", "rest.c", "-o", "p"]
+    subprocess.run(gcc, cwd=tmp_path, check=True, timeout=60)
+    subprocess.run([tmp_path / "p"], check=True, timeout=60)
 
 
 def test_variables_of_the_file_keep_their_qualifiers(tmp_path: Path) -> None:
@@ -82,7 +104,7 @@ def test_variables_of_the_file_keep_their_qualifiers(tmp_path: Path) -> None:
     before = "typedef double real; const real *restrict w; double *x; extern const int c[9]; volatile int v;"
     text = unit_of(before, "void f(int n)", tmp_path, end="for (int i = 0; i < 9; i++) x[i] += c[i] * v;")
     assert [line for line in text.splitlines() if line.startswith("extern")] == [
-        "extern const double * restrict w;", "extern double *x;", "extern const int c[9];", "extern volatile int v;",
+        "extern const real * restrict w;", "extern double *x;", "extern const int c[9];", "extern volatile int v;",
     ]  # fmt: skip
 
 
@@ -110,7 +132,41 @@ def test_what_cannot_be_declared_so_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="a struct without a name is returned"):
         build.as_c(unnamed, tmp_path / "none", "auto", "", default=True)
     with pytest.raises(UsageError, match="f takes s, whose type"):
-        unit_of("union q { int x; };", "void f(int n, union q s, double *w, double *x)", tmp_path)
+        unit_of('#include "gone.h"', "void f(int n, handle_s *s, double *w, double *x)", tmp_path)
+    with pytest.raises(UsageError, match="the codelet writes v at file scope, which is volatile"):
+        unit_of("volatile int v;", "void f(int n, double *w, double *x)", tmp_path, end="v = n;")
+
+
+TYPES = """#include <stdio.h>
+#include <complex.h>
+#define PACKED __attribute__((packed))
+enum { DIM = 3 };
+typedef double real;
+typedef real mat[DIM][DIM];
+typedef real *row;
+struct PACKED head { char tag; int n; };
+typedef union { double d; long l; } bits;
+typedef void (*callback)(int);
+"""
+DECLARED = """real f(int n, const mat *restrict a, row *r, real b[static restrict n][n][DIM], real c[const 3],
+       complex float *z, const struct head *h, bits seed, callback call, FILE *log, double *new)"""
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+def test_a_header_is_for_c_and_for_cxx(tmp_path: Path) -> None:
+    """It declares all types of the signature, arrays of other sizes for C alone; the layout of a struct stays."""
+    body = "for (int i = 0; i < n; i++) { r[i][0] += a[i][1][2] * c[1] + h->n; b[i][0][1] = new[i]; z[i] *= 2; }"
+    unit = load(f"{TYPES}{DECLARED}\n{{\n  {body}\n  return r[0][0];\n}}\n")
+    (tmp_path / "f.h").write_text(build.header(unit))
+    text = build.as_c(unit, tmp_path / "none", "auto", "", default=True)
+    (tmp_path / "f.c").write_text(f'#include "f.h"\n#define LOOPTUNE_TYPES_DECLARED\n{text}')
+    (tmp_path / "alone.c").write_text(text)
+    (tmp_path / "g.c").write_text(f'#include "f.h"\n#include <complex.h>\n{DECLARED};\n')
+    size = 'static_assert(sizeof(head) == 5, "packed");'
+    (tmp_path / "h.cpp").write_text(f'#include "f.h"\n#include "f.h"\n{size}\n')
+    for command in ("gcc -fopenmp f.c alone.c g.c", "g++ h.cpp"):
+        call = [*command.split(), "-std=gnu++17" if "g++" in command else "-std=gnu17"]
+        subprocess.run([*call, "-Wall", "-Wextra", "-Werror", "-c"], cwd=tmp_path, check=True, timeout=60)
 
 
 STRUCTS = """#include <complex.h>

@@ -69,7 +69,12 @@ def test_both_texts_are_timed_on_the_same_arrays(text: str, tmp_path: Path) -> N
     [
         ([50.0], True, ["50 us, and 100 us for f.c"], []),
         ([200.0, 80.0], False, ["80 us, and 100 us", "The default takes 200 us, and is not used."], []),
-        ([200.0, 300.0], False, ["100 us, and 100 us", "on one core take 300 us, and is not used."], ["as it is"]),
+        (
+            [200.0, 300.0, 100.0],
+            False,
+            ["100 us, and 100 us", "on one core take 300 us, and is not used."],
+            ["as it is"],
+        ),
     ],
     ids=["tuned", "one core", "as it is"],
 )
@@ -92,16 +97,94 @@ def test_the_first_text_that_is_not_slower_is_written(
     subprocess.run(["gcc", "-Wall", "-Werror", "-fopenmp", "-c", "made.c"], cwd=tmp_path, check=True, timeout=60)
 
 
-def test_a_function_that_needs_its_file_is_not_written_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its own text has a type of the file: its loops on one core are written, with the advice to keep the file."""
+NEEDS = """#include <math.h>
+#include <stdlib.h>
+#define SQUARE(x) ((x) * (x))
+#define SMALLER(a, b) ({ __typeof__(a) a_ = (a); __typeof__(b) b_ = (b); a_ < b_ ? a_ : b_; })
+#define ALIGNED __attribute__((aligned(64)))
+typedef double real;
+typedef real row[3];
+enum { TAPS = 3, UNUSED };
+struct grid { real origin; int n, count; };
+static double twice(double x);
+real half(real x);
+static const real weight[TAPS] ALIGNED = {1, 2, 1};
+const real scale[] = {0.25, 0.5};
+static int start = 1, n, count;
+real total;
+static real unused(real x) { return x; }
+/* the sum of the squares */
+static inline real norm(const row r) { return twice(SQUARE(r[0]) + SQUARE(r[1]) + r[2]); }
+#pragma hmpp f codelet, target=CUDA
+void f(int n, const struct grid *g, const row *restrict r, real *restrict y)
+{
+#pragma hmppcg unroll 2
+    for (int i = start; i < n; i++) { /* own */
+        real sum = 0, count = SMALLER(n, 2);
+        for (int k = 0; k < TAPS; k++)
+            sum += weight[k] * r[i][k];
+        y[i] = half(sum + count) * scale[1] + norm(r[i]) + fabs(g->origin) + abs(g->n);
+        total += y[i];
+    }
+}
+static double twice(double x) { return x + x; }
+real half(real x) { return x / 2; }
+real other(void) { n++; return unused(scale[0]) + n + count; }
+"""
+CALLS = """#include <stdio.h>
+typedef double row[3];
+struct grid { double origin; int n, count; };
+extern double total, half(double), other(void);
+void f(int n, const struct grid *g, const row *restrict r, double *restrict y);
+int main(void) {
+  struct grid g = {-1, -2, 3}; row r[3] = {{1, 2, 3}, {4, 5, 6}, {7, 8, 9}}; double y[3] = {0};
+  f(3, &g, r, y);
+  printf("%g %g %g %g\\n", y[1], y[2], total, half(3) + other());
+  return 0;
+}
+"""
+
+
+def test_a_function_is_written_with_what_it_needs_of_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Types, tables, functions and static variables, no more: it is linked beside the file's other functions."""
     warnings: list[str] = []
-    monkeypatch.setattr(CTimer, "time_us", lambda self, text: 300.0)
-    monkeypatch.setattr(CTimer, "_least_us", lambda self, program: 100.0)
-    own = SCALE.replace("int i = 0", "number i = 0").replace("#define", "typedef int number;\n#define", 1)
-    assert own.count("number") == 2
-    text = made(tmp_path, own, warnings)
-    assert "number" not in text
-    assert warnings == ["scale: 300 us, and 100 us for the function of the file: keep that one"]
+    monkeypatch.setattr(CTimer, "is_slower", lambda self, us: True)
+    sizes = {"n": "3", "g_n": "3", "g_origin": "1", "start": "1"}
+    text = made(tmp_path, NEEDS, warnings, sizes)
+    assert [message.partition(": ")[2][:21] for message in warnings] == ["what was made is slow"]
+    assert "/* the sum" not in text  # a comment between declarations
+    needless = ("unused", "other", "start = 1, n", "hmpp")
+    assert [word in text for word in (*needless, "UNUSED", "static int start = 1;")] == [False] * 4 + [True] * 2
+    (tmp_path / "out.c").write_text(text)
+    (tmp_path / "main.c").write_text(CALLS)
+    (tmp_path / "rest.c").write_text(NEEDS.replace("void f(", "void replaced("))
+    printed = []
+    for files in ("f.c", "rest.c out.c"):
+        warned = [] if files == "f.c" else ["-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas"]
+        gcc = ["gcc", *warned, "-O1", "-fopenmp", "main.c", *files.split(), "-o", "p", "-lm"]
+        subprocess.run(gcc, cwd=tmp_path, check=True, timeout=60)
+        printed.append(subprocess.run(["./p"], cwd=tmp_path, capture_output=True, check=True, timeout=60).stdout)
+    assert printed[0] == printed[1]
+    subprocess.run(["gcc", *warned, "-fopenmp", "-c", "out.c"], cwd=tmp_path, check=True, timeout=60)
+
+
+def test_a_static_variable_of_other_functions_keeps_the_text_in_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The function is written alone: its comment says that it is for the function's place, where it compiles."""
+    warnings: list[str] = []
+    monkeypatch.setattr(CTimer, "is_slower", lambda self, us: True)
+    before = "#define N 8\nstatic double last[N]; static long runs;\nstatic void keep(int i, double x) { last[i] = x; }"
+    own = "{ for (int i = 0; i < N; i++) keep(i, 2 * x[i]); runs++; }"
+    after = "double get(int i) { return last[i] + runs; }"
+    text = made(tmp_path, f"{before}\nvoid f(const double *x)\n{own}\n{after}\n", warnings, {})
+    assert [f"{v} is static in f.c: include this file there" in text for v in ("last", "runs", "keep")] == [
+        True, True, False,
+    ]  # fmt: skip
+    assert [message.partition(": ")[2][:16] for message in warnings] == ["other functions ", "what was made is"]
+    (tmp_path / "out.c").write_text(text)
+    (tmp_path / "in.c").write_text(f'{before}\n#include "out.c"\n{after}\n')
+    subprocess.run(["gcc", "-Wall", "-Wextra", "-Werror", "-c", "in.c"], cwd=tmp_path, check=True, timeout=60)
 
 
 def test_a_function_written_alone_has_no_macros_of_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,7 +215,7 @@ void f(float A[N * N], const float x[N], float y[N])
 
 
 @pytest.mark.parametrize(
-    ("call", "written"), [("sqrt(x[i])", True), ("fabs(abs(n) + x[i])", True), ("half(x[i])", False)]
+    ("call", "written"), [("sqrt(x[i])", True), ("fabs(abs(n) + x[i])", True), ("__builtin_parity(n)", True)]
 )
 def test_a_function_written_alone_calls_what_is_declared(
     call: str, written: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -348,3 +349,13 @@ def test_a_variable_of_the_function_hides_that_of_the_file() -> None:
     text = "static double w; void set(double u) { w = u; }\n"
     unit = load(f"{text}void f(int n, double *y) {{ double w = 2; w *= n; {loop} }}\n", kernel="f")
     assert [p.name for p in unit.codelet.params] == ["n", "y"]
+
+
+def test_a_value_is_given_to_a_parameter_of_a_header_or_of_a_macro(tmp_path: Path) -> None:
+    """The text of the file names neither where its functions are declared."""
+    loop = "for (int i = 0; i < n; i++) x[i] *= 2;"
+    (tmp_path / "scale.h").write_text(f"void scale(int n, double *x) {{ {loop} }}\n")
+    (tmp_path / "f.c").write_text('#include "scale.h"\n')
+    (tmp_path / "g.c").write_text(f"#define DEFINE(name) void name(int n, double *x) {{ {loop} }}\nDEFINE(scale)\n")
+    for name in ("f.c", "g.c"):
+        assert load(tmp_path / name, defines={"n": "8"}).values == {"n": 8}
