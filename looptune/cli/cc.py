@@ -80,13 +80,17 @@ def cc(
     All options of gcc are passed on. Every codelet, `#pragma scop` or --kernel is replaced by a call that runs the best
     version of the database for the GPU and the sizes of the call, and elsewhere the original loops.
     """
+    from looptune.core.errors import UsageError
     from looptune.core.floating_point import floats_of_options
+    from looptune.core.settings import DATABASE
     from looptune.deploy.program.build import ProgramBuild, ProgramOptions, execute_compiler
     from looptune.deploy.program.command_line import is_question, parse
     from looptune.deploy.program.machine_code import architectures
 
     if is_question(arguments):
         return execute_compiler(arguments)
+    if db != DATABASE and not db.exists():
+        raise UsageError(f"no database {db}: `looptune run --sweep` creates it, --db names another")
     floats = floats_of_options(strict=no_reassociate, contract=fp_contract)
     options = ProgramOptions(
         kernels, architectures(arch), db, keep, openmp, library="" if library is None else library, floats=floats

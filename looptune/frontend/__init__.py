@@ -95,13 +95,15 @@ def load(
 class ProgramCodelets:
     """The codelets of a program: each function that is or contains one, with the codelet or why there is none.
 
-    ``missing`` are why kernels that were named are not in it, ``unread`` why codelets cannot be parsed, by function.
+    ``missing`` are why kernels that were named are not in it, ``unread`` why codelets cannot be parsed, by function;
+    ``warnings`` are about lines of the file that belong to no codelet.
     """
 
     program: Program
     codelets: tuple[tuple[CodeletFunction, Unit | LooptuneError], ...]
     missing: Mapping[str, UsageError] = field(default_factory=dict)
     unread: Mapping[str, ParseError] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
 
 def load_each(
@@ -150,8 +152,11 @@ def load_each(
         except UsageError as error:
             if kernel.partition(":")[0] not in unread:
                 missing[kernel] = error
+    chosen = tuple({c.address: c for c in found}.values())
+    warnings = hmpp_warnings.misspelt_pragmas(program.source.pragmas, program.source.sources)
+    warnings += hmpp_warnings.warnings(program.file, chosen)
     return ProgramCodelets(
-        program, tuple((one, _alone(program, one)) for one in {c.address: c for c in found}.values()), missing, unread
+        program, tuple((one, _alone(program, one)) for one in chosen), missing, unread, tuple(dict.fromkeys(warnings))
     )
 
 

@@ -12,6 +12,7 @@ on the device: between these calls the host reads and writes none of them, so th
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -38,7 +39,7 @@ class CodeletCallText:
     ``parameters`` are the names of the function's parameters, in the order of the arguments; ``local`` are the names
     that the caller declares.
     ``present`` are the parameters whose contents are on the device already, ``deferred`` those that are not stored yet;
-    ``asynchronous``: the program goes on while it runs.
+    ``asynchronous``: the program goes on while it runs. ``awaited`` are those deferred for a delegatedstore after it.
     """
 
     function: str
@@ -50,6 +51,12 @@ class CodeletCallText:
     present: frozenset[str] = frozenset()
     deferred: frozenset[str] = frozenset()
     asynchronous: bool = False
+    awaited: frozenset[str] = frozenset()
+
+    def argument(self, parameter: str) -> str:
+        """Return the text that the call passes for a parameter, "" where it has none."""
+        by_name = dict(zip(self.parameters, self.arguments, strict=False))
+        return by_name.get(parameter, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +117,7 @@ class _Reader:
         events = call_events(self.around, self.members, [])
         calls = [(e, one) for e in events if (one := self._call(e, orders)) is not None]
         transfers = [t for _, said in lines for t in self._transfers(said, calls)]
+        calls = [(e, self._stored(e, one, transfers)) for e, one in calls]
         written = {t.verb for t in transfers} | {"call" for _, c in calls if c.present or c.deferred or c.asynchronous}
         resident = () if written else tuple(r for caller in self.around for r in self._resident(caller))
         return CodeletCalls(tuple(c for _, c in calls), tuple(transfers), resident, tuple(self.warnings))
@@ -228,7 +236,8 @@ class _Reader:
             c for said in mine if said.verb == "delegatedstore" and said.span.line > event.call.span.line
             for c in said.clauses
         ]  # fmt: skip
-        kept |= those(lambda k, name: _covers(stores, member, k, name))
+        stored = those(lambda k, name: _covers(stores, member, k, name)) - kept - self.stays
+        kept |= stored
         present |= self.stays & {*params}
         kept |= self.stays & {*params}
         asynchronous = any(c.key == "asynchronous" and not c.names for c in site)
@@ -241,8 +250,28 @@ class _Reader:
         declared = [*function.params, *(n for n in c_ast.walk(function.body) if isinstance(n, c_ast.Declare))]
         local = frozenset(d.name for d in declared)
         return CodeletCallText(
-            event.call.name, start, end, arguments, own_names, local, present, kept, asynchronous
+            event.call.name, start, end, arguments, own_names, local, present, kept, asynchronous, stored
         )  # fmt: skip
+
+    def _stored(self, event: CodeletEvent, call: CodeletCallText, transfers: Sequence[DataTransfer]) -> CodeletCallText:
+        """Return the call, after which an array that no delegatedstore stores is copied to the host.
+
+        A line stores the array that its own call passes, by the words of the call. Another call of the codelet may pass
+        another array, or the same words may mean another one by then.
+        """
+        later = [t for t in transfers if t.verb == "delegatedstore" and t.at > call.start and t.call is not None]
+        texts = {passed for t in later if t.call is not None for name in t.names if (passed := t.call.argument(name))}
+        last = max((self.text.count("\n", 0, t.at) for t in later), default=0)
+        changed = _reassigned(event, last, self.file.globals) if call.awaited else frozenset()
+        others = {
+            name for name in call.awaited
+            if call.argument(name) not in texts or changed & {*re.findall(r"[A-Za-z_]\w*", call.argument(name))}
+        }  # fmt: skip
+        if others:
+            names = ", ".join(sorted(others))
+            why = "the delegatedstore after it is, or may be, of another array"
+            self.warnings.append(caret(event.call.span, f"{names} is copied to the host after this call: {why}"))
+        return replace(call, deferred=call.deferred - others)
 
     def _arguments(self, span: Span, name: str) -> tuple[int, int, tuple[str, ...]] | None:
         """Return where a call begins and ends, and its arguments; None if a macro makes a part of it."""
@@ -323,6 +352,41 @@ def _stays_on_device(program: Program) -> frozenset[str]:
         first = min((d.span.line for d in after), default=0)
         found |= {d.name for d in after if d.span.line == first}
     return frozenset(found)
+
+
+def _reassigned(event: CodeletEvent, last: int, globals_: Sequence[c_ast.Declare]) -> frozenset[str]:
+    """Return the variables and fields that may have other values at a line after a call, or when it is made again.
+
+    These are the ones that the statements until the line set, and those in loops around the call, or that are pointers
+    whose addresses they take.
+    """
+    function, call = event.caller.function, event.call.span
+    loops = [
+        n for n in c_ast.walk(function.body)
+        if isinstance(n, c_ast.For | c_ast.While) and any(_same_call(c, event.call) for c in c_ast.walk(n))
+    ]  # fmt: skip
+    declared = [*globals_, *function.params, *(n for n in c_ast.walk(function.body) if isinstance(n, c_ast.Declare))]
+    pointers = {d.name for d in declared if isinstance(d.type, c_ast.Pointer)}
+    between = [
+        n for n in c_ast.walk(function.body)
+        if isinstance(n, c_ast.Syntax) and (call.line, call.col) < (n.span.line, n.span.col) < (last + 1, 0)
+    ]  # fmt: skip
+    found: set[str] = set()
+    for node in (*between, *(n for loop in loops for n in c_ast.walk(loop))):
+        match node:
+            case c_ast.Assignment(_, c_ast.Name(name) | c_ast.Field(_, name)):
+                found.add(name)
+            case c_ast.Unary("++" | "--", c_ast.Name(name) | c_ast.Field(_, name)):
+                found.add(name)
+            case c_ast.Unary("&", c_ast.Name(name)) if name in pointers:
+                found.add(name)
+            case c_ast.Declare(name, init=init) if init is not None:
+                found.add(name)
+    return frozenset(found)
+
+
+def _same_call(node: object, call: c_ast.Call) -> bool:
+    return isinstance(node, c_ast.Call) and node.span == call.span
 
 
 def _is_all_of_its_function(member: CodeletFunction) -> bool:

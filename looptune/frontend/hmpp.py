@@ -37,7 +37,7 @@ _ARGS = re.compile(
     r"args\s*\[(?P<names>[^\]]*)\]\s*(?:\.\s*(?P<key>\w+)\s*(?:=\s*(?P<value>.*))?)?", re.DOTALL | re.IGNORECASE
 )
 _PLAIN = re.compile(r"[A-Za-z_]\w*\s*(?:=.*)?", re.DOTALL)
-_LATER_ARGS = re.compile(r"(?<=[^\s,&])\s+(?=args\s*\[)", re.IGNORECASE)
+_LATER_ARGS = re.compile(r"(?<=[^\s,&>])\s+(?=args\s*\[)", re.IGNORECASE)
 
 Problem = tuple[str, Span]
 

@@ -47,6 +47,8 @@ def warnings(file: c_ast.File, chosen: Sequence[CodeletFunction]) -> list[str]:
                 found.append(caret(said.span, f"no codelet is in the group {said.group}"))
         elif said.verb not in ("region", "resident") and said.label and said.label.lower() not in labels and known:
             found.append(caret(said.span, f"no codelet is labelled {said.label}"))
+        if said.verb != "codelet":
+            found += _unknown_arguments(said, known)
     for c in chosen:
         found += _clauses(c)
     return found
@@ -83,6 +85,26 @@ def _readable(file: c_ast.File, found: list[str]) -> Iterator[hmpp.Hmpp]:
             yield hmpp.parse(pragma)
         except (ParseError, UnsupportedError) as error:
             found.append(str(error))
+
+
+def _unknown_arguments(said: hmpp.Hmpp, known: Sequence[CodeletFunction]) -> Iterator[str]:
+    """Names in a line that none of its codelets has a parameter for, which are those of its label or its group.
+
+    A name ``label::NAME`` is of that codelet, and ``::NAME`` of no codelet.
+    """
+    own = [c for c in known if said.group == c.group and said.label.lower() in ("", c.label.lower())]
+    elsewhere = {c.group for c in known if said.label and c.label.lower() == said.label.lower()} - {said.group}
+    if said.group and not own and elsewhere:
+        yield caret(said.span, f"{said.label} is in the group {elsewhere.pop() or 'of no name'}")
+    for clause in said.clauses:
+        for name in clause.names:
+            label, separator, plain = name.rpartition("::")
+            those = own if label in ("", "*") else [c for c in known if c.label.lower() == label.strip().lower()]
+            alone = hmpp.Clause((plain,), clause.key, clause.value, clause.span)
+            has = (alone.covers(k, p.name) for c in those for k, p in enumerate(c.function.params))
+            if those and not (separator and not label) and not any(has):
+                functions = " and ".join(dict.fromkeys(c.function.name for c in those))
+                yield caret(clause.span, f"{functions} has no parameter {plain}")
 
 
 def _clauses(c: CodeletFunction) -> Iterator[str]:

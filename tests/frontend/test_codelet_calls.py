@@ -154,3 +154,24 @@ def test_functions_that_contain_a_part_call_others(tmp_path: Path) -> None:
     found = load_each(path)
     assert [c.function.name for c, _ in found.codelets] == ["f", "g", "main"]
     assert [c.function for c in codelet_calls(found.program, [c for c, _ in found.codelets]).calls] == ["f"]
+
+
+STORED = {
+    "the array of the line": ("g(n, a); g(n, a);", [{"a"}, {"a"}]),
+    "two arrays": ("g(n, b); g(n, a);", [set(), {"a"}]),
+    "both have a line": ("f(n, b, a); f(n, a, b);\n#pragma hmpp f delegatedstore, args[a;b]\n", [{"a", "b"}] * 2),
+    "pointers change places": ("for (int t = 0; t < n; t++) { float *c = a; g(n, a); a = b; b = c; }", [set()]),
+    "a pointer moves on": ("g(n, a); a++;", [set()]),
+    "a part in each step": ("for (int t = 0; t < n; t++) g(n, a + t);", [set()]),
+    "a pointer may be changed by a function": ("extern void swap(float **); g(n, a); swap(&a);", [set()]),
+    "elements are written": ("for (int t = 0; t < n; t++) { g(n, a); a[t] = 0; }", [{"a"}]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_what_a_delegatedstore_stores_is_that_of_its_own_call(name: str, tmp_path: Path) -> None:
+    """Other calls copy what they write, with a warning: nothing else would."""
+    body, expected = STORED[name]
+    found, _ = calls(f"{body}\n#pragma hmpp g delegatedstore, args[a]\n", tmp_path)
+    assert [c.deferred for c in found.calls] == expected
+    assert sum("is copied to the host after this call" in w for w in found.warnings) == expected.count(set())

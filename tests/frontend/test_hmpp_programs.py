@@ -14,7 +14,7 @@ import pytest
 import looptune
 from looptune.core.errors import LooptuneError, UnsupportedError, UsageError
 from looptune.deploy.source_to_source import emit, transform
-from looptune.frontend import Unit, load
+from looptune.frontend import Unit, load, load_each
 from looptune.ir.nodes import Array, Codelet, Loop
 from looptune.ir.rewrite import walk
 from looptune.lower.pipeline import lower
@@ -196,6 +196,39 @@ def test_a_part_of_a_group_is_chosen_by_name(tmp_path: Path) -> None:
 
 
 # -- what is wrong --------------------------------------------------------------------------------
+
+
+GROUP = """
+#pragma hmpp <g> group, &
+#pragma hmpp <g>   target=CUDA
+#pragma hmpp <g> map, args[f::x;h::zz], args[f::x;*::y]
+#pragma hmpp <g> f codelet, args[x].io=inout, &
+#pragma hmpp <g>   args[x].size={n}
+void f(int n, float x[n]) { for (int i = 0; i < n; i++) x[i] += 1; }
+#pragma hmpp <g> h codelet, args[0-1].io=in
+void h(int n, float y[n]) { for (int i = 0; i < n; i++) y[i] *= 2; }
+void program(int n, float *x) {
+#pragma hmpp <g> advancedload, args[f::x;::table;y]
+#pragma hmpp <g> f callsite, args[q].advancedload=true, args[1].noupdate=true
+    f(n, x);
+#pragma hmpp <k> h callsite
+    h(n, x);
+#pragma hmpp <g> h delegatedstore, args[x]
+}
+"""
+
+
+def test_names_that_no_codelet_of_a_line_has(tmp_path: Path) -> None:
+    """In every line, with those of its label, of its group or before ``::``; a repeated group is no mistake."""
+    (tmp_path / "a.c").write_text(GROUP)
+    said = [w.partition("\n")[0].partition("a.c:")[2] for w in load_each(tmp_path / "a.c").warnings]
+    assert said == [
+        "4:23: h has no parameter zz",
+        "12:30: f has no parameter q",
+        "14:9: h is in the group g",
+        "16:36: h has no parameter x",
+        "8:9: y is io=in, and the codelet writes it: it is taken as inout",
+    ]
 
 
 def test_published_mistakes_are_warnings() -> None:

@@ -227,9 +227,9 @@ class ProgramBuild:
         )  # fmt: skip
         for name, error in found.unread.items():
             self.warn(f"{error}\n{name} is not replaced")
-        for unit in (u for _, u in found.codelets if isinstance(u, Unit)):
-            for message in unit.warnings:
-                self.warn(message)
+        of_units = (m for _, u in found.codelets if isinstance(u, Unit) for m in u.warnings)
+        for message in (*found.warnings, *of_units):
+            self.warn(message)
         return found
 
     def _codelet(

@@ -328,6 +328,13 @@ def test_a_compiler_that_runs_this_command(tmp_path: Path, monkeypatch: pytest.M
     assert "the C compiler that looptune cc runs is looptune cc: set CC to another one" in done.stderr
 
 
+def test_a_database_that_is_not_there(tmp_path: Path) -> None:
+    """One that --db names has to be; without the option, a program may be built before anything was tuned."""
+    (tmp_path / "a.c").write_text("int main(void) { return 4; }\n")
+    done = looptune("cc", "a.c", "--db", "none.sqlite", cwd=tmp_path)
+    assert (done.code, done.err.startswith("error: no database none.sqlite: ")) == (2, True)
+
+
 def test_a_file_without_codelets_is_compiled_as_it_is(tmp_path: Path) -> None:
     """Nothing is added to it."""
     (tmp_path / "a.c").write_text("int main(void) { return 3; }\n")
