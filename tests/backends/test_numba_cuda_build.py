@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -170,7 +171,7 @@ def test_a_plan_stops_between_launches_on_a_made_up_device(monkeypatch: pytest.M
     launch = importlib.import_module("looptune.backends.cuda.launch")
     monkeypatch.setattr(launch, "driver", program_of.driver)
     program = object.__new__(program_of.CudaProgram)
-    program.plan, program.launcher, program.wide = made, None, ()
+    program.plan, program.launchers, program.wide = made, OrderedDict(), ()
     program.convention = program_of.CallingConvention(False, "")
     program.entries = {kernel.name: kernel.name for kernel in made.kernels}
     program.grids = {kernel.name: grid_function(kernel) for kernel in made.kernels}
@@ -240,6 +241,47 @@ def test_a_busy_device_is_told_from_one_that_waits(
     assert (made, busy[0]) == (1_500, 1_500 * each_us)
     assert least <= busy[0] <= most + 1
     assert least_us <= least / busy[0] <= most_us
+
+
+def test_calls_at_sizes_in_turn_keep_their_launches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as are bounded, beside those that a graph of the caller's uses; a device that is full has fewer."""
+    program_of = importlib.import_module("looptune.backends.cuda.program")
+    state = SimpleNamespace(capturing=0, room=99, made=0)
+
+    class Launches:
+        scratch = True
+
+        def __init__(self, program: object, sizes: dict[str, int], *names: tuple[str, ...]) -> None:
+            if len({*program.launchers.values(), *program.captured}) >= state.room:
+                raise RuntimeError("CUDA: CUDA_ERROR_OUT_OF_MEMORY")
+            state.made += 1
+
+        def place(self, *_: object) -> None: ...
+        def step_or_replay(self, *_: object) -> None: ...
+
+    monkeypatch.setattr(program_of, "PlanLauncher", Launches)
+    monkeypatch.setattr(program_of, "check", lambda _: state.capturing)
+    fake = SimpleNamespace(CUstream=int, cuStreamIsCapturing=lambda _: (0, state.capturing))
+    monkeypatch.setattr(program_of, "driver", fake)
+    program = object.__new__(program_of.CudaProgram)
+    program.plan = lower(schedule(Analysis(load(STEPS).codelet)).codelet, blocks=True)
+    program.launchers, program.captured, program.wide = OrderedDict(), set(), ()
+
+    def called(*sizes: int, capturing: int = 0) -> int:
+        state.made, state.capturing = 0, capturing
+        for n in sizes:
+            program.run({name: DeviceLike(n) for name in "xy"}, {"t": 2, "n": n})
+        return state.made
+
+    assert called(50, 60, 50, 60) == 2
+    assert called(70, capturing=1) == 1
+    (kept,) = program.captured
+    assert called(*range(100, 100 + program_of.MOST_SIZES)) == program_of.MOST_SIZES == len(program.launchers)
+    assert kept not in program.launchers.values()
+    assert program.captured == {kept}
+    state.room = 3
+    assert called(50, 60, 50, 60) == 2
+    assert called(80) == 1
 
 
 class DeviceLike:

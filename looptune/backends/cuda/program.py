@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import re
 import time
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -42,6 +43,9 @@ from looptune.lower.tiles import WIDE
 if TYPE_CHECKING:
     from looptune.ir.nodes import Local
 
+MOST_SIZES = 16
+"""Of calls whose launches, memory and graphs are kept."""
+
 
 @dataclass(frozen=True, slots=True)
 class CallingConvention:
@@ -72,12 +76,17 @@ class CudaProgram(Program):
         }
         self.grids = {k.name: grid_function(k) for k in binary.plan.compiled_kernels if not k.steps}
         self.wide = aligned(binary.plan)
-        self.launcher: PlanLauncher | None = None
+        self.launchers: OrderedDict[Any, PlanLauncher] = OrderedDict()
+        self.captured: set[PlanLauncher] = set()
+        """Those whose memory a graph of the caller's uses, which may be launched as long as this program is there."""
 
     def run(self, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], stream: Any = None) -> None:
         launcher, floats = self._placed(arrays, scalars)
+        where = driver.CUstream(0 if stream is None else int(stream))
+        if launcher.scratch and check(driver.cuStreamIsCapturing(where)):
+            self.captured.add(launcher)
         with _grids_reported():
-            launcher.step_or_replay(floats, driver.CUstream(0 if stream is None else int(stream)))
+            launcher.step_or_replay(floats, where)
 
     def run_within(
         self, limit: TimeLimit, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], stream: Any = None
@@ -105,10 +114,26 @@ class CudaProgram(Program):
             if pointers.get(name, 0) % WIDE:
                 raise UsageError(unaligned(name))
         sizes, floats = _split(self.plan, scalars)
-        if self.launcher is None or self.launcher.sizes != sizes or self.launcher.names != (*arrays, *floats):
-            self.launcher = PlanLauncher(self, sizes, tuple(arrays), tuple(floats))
-        self.launcher.place(tuple(pointers.values()), tuple(counts.values()))
-        return self.launcher, tuple(floats.values())
+        launcher = self._launcher(sizes, tuple(arrays), tuple(floats))
+        launcher.place(tuple(pointers.values()), tuple(counts.values()))
+        return launcher, tuple(floats.values())
+
+    def _launcher(self, sizes: Mapping[str, int], arrays: tuple[str, ...], floats: tuple[str, ...]) -> PlanLauncher:
+        """Return the launches for these sizes, which are kept, and made anew where others need their memory."""
+        key = *sizes.items(), arrays, floats
+        found = self.launchers.pop(key, None)
+        if found is None:
+            try:
+                found = PlanLauncher(self, sizes, arrays, floats)
+            except RuntimeError:
+                if not self.launchers:
+                    raise
+                self.launchers.clear()
+                found = PlanLauncher(self, sizes, arrays, floats)
+        self.launchers[key] = found
+        if len(self.launchers) > MOST_SIZES:
+            self.launchers.popitem(last=False)
+        return found
 
 
 class PlanLauncher(Launcher):
