@@ -52,7 +52,7 @@ from looptune.frontend.normalize.complex_numbers import with_parts
 from looptune.frontend.normalize.pointer_offsets import moving_pointers, points_into
 from looptune.frontend.normalize.results import result_name
 from looptune.frontend.normalize.structured_jumps import FLAG
-from looptune.frontend.overlaps import PointsTo, overlapping
+from looptune.frontend.overlaps import PointsTo, has_pointer, overlapping
 from looptune.frontend.pragma import LOOP_FAMILIES
 from looptune.frontend.row_pointers import with_row_extents
 from looptune.frontend.statement_facts import (
@@ -211,6 +211,8 @@ class _Builder:
         """
         region = self.region
         items, around = (self.body.items, c_ast.Block(())) if region is None else (region.items, region.outside)
+        if not any(has_pointer(types[name]) for name in used_names(items) if name in types):
+            return frozenset()
         found = tuple(overlapping(items, before, PointsTo.of(around, types, self.file)))
         if found and not self.chosen.addresses:
             raise found[0].refusal()
@@ -223,6 +225,8 @@ class _Builder:
         """
         region = self.region
         assert region is not None, "only a part of a function has surroundings"
+        if not any(isinstance(d.type, c_ast.Pointer) for d in region.declared):
+            return
         once = self.set_once_before(region)
         set_outside = Counter(set_names(region.outside)) - Counter(once.keys())
         counted = counted_around(self.body, region.items)
@@ -243,11 +247,16 @@ class _Builder:
 
     def set_once_before(self, region: Region) -> dict[str, c_ast.Declare]:
         """Return the pointers that are declared without a value and set once, before the codelet, with this value."""
+        open_ones = [
+            d for d in region.declared if isinstance(d.type, c_ast.Pointer) and d.init is None and not d.static
+        ]
+        if not open_ones:
+            return {}
         preceding = preceding_items(self.body, region.items)
         times = Counter(set_names(self.body))
         found: dict[str, c_ast.Declare] = {}
-        for d in region.declared:
-            if isinstance(d.type, c_ast.Pointer) and d.init is None and times[d.name] == 1 and not d.static:
+        for d in open_ones:
+            if times[d.name] == 1:
                 values = [v.value for v in map(variable_assignment, preceding)
                           if v is not None and v.target.name == d.name]  # fmt: skip
                 if values:

@@ -42,6 +42,13 @@ def overlaps(a: Objects, b: Objects) -> bool:
     return any(x == y or x.startswith(f"{y}.") or y.startswith(f"{x}.") for x in a for y in b)
 
 
+def has_pointer(kind: c_ast.Type) -> bool:
+    """Tell whether a variable of a type may lead to memory that has another name."""
+    while isinstance(kind, c_ast.ArrayOf):
+        kind = kind.of
+    return not isinstance(kind, c_ast.Basic)
+
+
 @dataclass(slots=True)
 class PointsTo:
     """The objects into which the pointers of a function may lead; ``types`` are those of its variables.
@@ -61,8 +68,9 @@ class PointsTo:
         """Return what is found in the body of a function of a file; one name is one variable there."""
         declared = [n for n in c_ast.walk(body) if isinstance(n, c_ast.Declare)]
         found = cls(types, frozenset(d.name for d in declared if not d.static))
-        found.permuted = [names for names, _ in _swaps(body)]
-        settings = [*_settings(body, _in_swaps(body))]
+        swaps = list(_swaps(body))
+        found.permuted = [names for names, _ in swaps]
+        settings = [*_settings(body, {id(item) for _, items in swaps for item in items})]
         settings += [(c_ast.Name(d.name), d.init) for d in file.globals if d.init is not None]
         settings = [(t, v) for t, v in settings if not isinstance(lvalue_type(t, types), c_ast.Basic)]
         for _ in range(_MOST_ROUNDS):
@@ -156,15 +164,18 @@ def _settings(node: Any, without: Collection[int] = ()) -> Iterator[tuple[Any, A
             yield from _settings(child, without)
 
 
-def _in_swaps(body: c_ast.Block) -> set[int]:
-    """Return the ids of the statements that exchange the values of pointers."""
-    return {id(item) for _, items in _swaps(body) for item in items}
-
-
-def _swaps(body: c_ast.Block) -> Iterator[tuple[frozenset[str], list[Any]]]:
-    for block in c_ast.walk(body):
-        if isinstance(block, c_ast.Block):
-            yield from _exchanged(block.items)
+def _swaps(node: Any) -> Iterator[tuple[frozenset[str], list[Any]]]:
+    """Yield the pointers of which statements exchange the values, and the statements that set them."""
+    match node:
+        case c_ast.Block(items):
+            yield from _exchanged(items)
+            for item in items:
+                yield from _swaps(item)
+        case c_ast.For(body=body) | c_ast.While(_, body) | c_ast.Switch(_, body):
+            yield from _swaps(body)
+        case c_ast.If(_, then, other):
+            yield from _swaps(then)
+            yield from _swaps(other)
 
 
 def _exchanged(items: Iterable[Any]) -> Iterator[tuple[frozenset[str], list[Any]]]:
@@ -238,7 +249,8 @@ def overlapping(items: Iterable[Any], before: Iterable[Any], found: PointsTo) ->
     """
     items = tuple(items)
     body = c_ast.Block((*before, *items))
-    into = {t.name: root_variable(_target(v)) for t, v in _settings(body, _in_swaps(body)) if isinstance(t, c_ast.Name)}
+    without = {id(item) for _, exchanged in _swaps(body) for item in exchanged}
+    into = {t.name: root_variable(_target(v)) for t, v in _settings(body, without) if isinstance(t, c_ast.Name)}
     accesses = list(dict.fromkeys(a for item in items for a in _accesses(item, found, False)))
     for k, a in enumerate(accesses):
         if a.is_write and _set_rows(a.node, found):
