@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from looptune.backends.base import Binary
 from looptune.tune.execution.local_executor import LocalExecutor
-from looptune.tune.execution.worker_loop import PickledValue, TaskResult
+from looptune.tune.execution.worker_loop import TaskResult, pickle_value
+from looptune.tune.measure.build_steps import Finalist, VersionSources
 from looptune.tune.measure.evaluate import KernelBuilder
 from looptune.tune.measure.finals_rounds import FinalsRequest, Times
-from looptune.tune.session.finals import KernelFinals, WinnerSources
+from looptune.tune.session.finals import KernelFinals
 from looptune.tune.session.prepare import PreparedRun, TuningRequest, prepare
 from looptune.tune.session.proof import ProofSummary
 from looptune.tune.store.store import Store
@@ -49,9 +51,9 @@ class Asked(LocalExecutor):
     def compiled(self, lab: int, step: str, text: str) -> TaskResult:
         match step:
             case "build":
-                return TaskResult(PickledValue(b""))
+                return TaskResult(pickle_value(Finalist(_sources(text), Binary("numba-cpu", None, "", {}, (), 0.0))))  # type: ignore[arg-type]
             case "write":
-                return TaskResult(WinnerSources(f"C of {text}", f"kernels of {text}", ()))
+                return TaskResult(_sources(text))
         self.proved[-1].append(text)
         return TaskResult(ProofSummary("no", "no" if text in self.wrong else ""))
 
@@ -60,6 +62,10 @@ class Asked(LocalExecutor):
         self.proved.append([])
         times = {t: tuple(10.0 + len(t) + k % 7 / 3 for k in range(self.rounds)) for t in lineup.finalists}
         return TaskResult(Times(times))
+
+
+def _sources(text: str) -> VersionSources:
+    return VersionSources(f"C of {text}", f"kernels of {text}", ())
 
 
 def match(prepared: PreparedRun, store: Store, *texts: str, **more: Any) -> KernelFinals:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING
 
-from looptune.backends.base import Binary
+from looptune.backends.base import Binary, Resources
 from looptune.ir.nodes import Codelet
 from looptune.ir.specialize import specialize
 from looptune.lower.addresses import MOST_ELEMENTS
@@ -70,13 +70,28 @@ class Built:
 
 
 @dataclass(frozen=True, slots=True)
+class VersionSources:
+    """Sources and resources of a version.
+
+    ``transformed``: the C after its directives; ``emitted``: the kernel source; ``resources``: registers and spill
+    bytes per thread, shared bytes per block, of each kernel.
+    """
+
+    transformed: str
+    emitted: str
+    resources: tuple[Resources, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Finalist:
     """A built finalist.
 
-    ``timed``: its binary at the user's sizes; ``at_prime_sizes``, ``at_edge_sizes``: those with which it is verified
-    once more, None where what was verified in the search is the same code, or where a job has no such sizes.
+    ``sources``: what is shown of it if it wins; ``timed``: its binary at the user's sizes; ``at_prime_sizes``,
+    ``at_edge_sizes``: those with which it is verified once more, None where what was verified in the search is the same
+    code, or where a job has no such sizes.
     """
 
+    sources: VersionSources
     timed: Binary
     at_prime_sizes: Binary | None = None
     at_edge_sizes: Binary | None = None

@@ -16,13 +16,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from looptune.core.errors import ResourceError
+from looptune.ir import c_printer
 from looptune.runtime.outcome import Outcome, OverLimit
 from looptune.tune.execution.worker_loop import PickledValue, pickle_value
-from looptune.tune.measure.build_steps import BuildStep, Finalist, Plans, plans_of
+from looptune.tune.measure.build_steps import BuildStep, Finalist, Plans, VersionSources, plans_of
 from looptune.tune.measure.device_limits import exceeded
 
 if TYPE_CHECKING:
-    from looptune.backends.base import Backend
+    from looptune.backends.base import Backend, Binary
     from looptune.ir.nodes import Codelet
     from looptune.tune.job import Job
     from looptune.tune.measure.evaluate import KernelBuilder
@@ -39,13 +40,21 @@ def build_finalist(lab: KernelBuilder, codelet: Codelet, text: str) -> PickledVa
     steps = finalist_steps(lab.job, plans_of(lab.job, codelet, text))
     backend = finals_backend(lab, steps)
     if backend is lab.searching:
-        return pickle_value(Finalist(backend.build(steps["timed"].plans.timed)))
+        timed = backend.build(steps["timed"].plans.timed)
+        return pickle_value(Finalist(version_sources(lab, codelet, timed), timed))
     try:
         built = {name: backend.build(step.plan(lab.job.prime_problem)) for name, step in steps.items()}
     except ResourceError as error:
         return OverLimit(error.message)
     over = exceeded(built["timed"].resources)
-    return pickle_value(Finalist(**built)) if over is None else OverLimit(over)
+    sources = version_sources(lab, codelet, built["timed"])
+    return pickle_value(Finalist(sources, **built)) if over is None else OverLimit(over)
+
+
+def version_sources(lab: KernelBuilder, codelet: Codelet, timed: Binary) -> VersionSources:
+    """Return the sources of a version that is built for the user's sizes; they are always those of the target."""
+    emitted = timed.source if timed.target == lab.backend.name else lab.backend.emit(timed.plan)
+    return VersionSources(c_printer.function(codelet), emitted, timed.resources)
 
 
 def build_check(lab: KernelBuilder, codelet: Codelet, text: str, name: str) -> None:

@@ -21,9 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from looptune.backends.base import Resources
 from looptune.core.settings import Objective
-from looptune.ir import c_printer
 from looptune.runtime.device import cores
 from looptune.runtime.energy import OVERHEAD_S, SECONDS, Energy, time_of_window, to_facts
 from looptune.runtime.outcome import COMPILER, Crashed, NotBuilt, Outcome, OverLimit, Timed, TimedOut, WrongResult
@@ -36,9 +34,16 @@ from looptune.tune.execution.executor import compile_all, measure_all
 from looptune.tune.execution.lab import PlainLab
 from looptune.tune.execution.worker import Reply, returned_value
 from looptune.tune.execution.worker_loop import PickledValue, TaskError, TaskResult
-from looptune.tune.measure.build_steps import plans_of
+from looptune.tune.measure.build_steps import Finalist, VersionSources, plans_of
 from looptune.tune.measure.evaluate import KernelBuilder
-from looptune.tune.measure.finalists import CHECKS, build_check, build_finalist, finalist_steps, finals_backend
+from looptune.tune.measure.finalists import (
+    CHECKS,
+    build_check,
+    build_finalist,
+    finalist_steps,
+    finals_backend,
+    version_sources,
+)
 from looptune.tune.measure.finals_energy import LEAST_S
 from looptune.tune.measure.finals_rounds import FinalsRequest, Times
 from looptune.tune.measure.sequential import SequentialTimes, description, sequential_timer
@@ -68,19 +73,6 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class WinnerSources:
-    """Sources and resources of a finalist.
-
-    ``transformed``: the C after its directives; ``emitted``: the kernel source; ``resources``: registers and spill
-    bytes per thread, shared bytes per block, of each kernel.
-    """
-
-    transformed: str
-    emitted: str
-    resources: tuple[Resources, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Finals:
     """The result of the finals of one kernel.
 
@@ -94,7 +86,7 @@ class Finals:
     us: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     wrong: Mapping[str, str] = field(default_factory=dict)
     proofs: Mapping[str, ProofSummary] = field(default_factory=dict)
-    sources: Mapping[str, WinnerSources] = field(default_factory=dict)
+    sources: Mapping[str, VersionSources] = field(default_factory=dict)
     proofs_s: float = 0.0
     disturbed: str = ""
     energy: Mapping[str, Energy] = field(default_factory=dict)
@@ -107,17 +99,16 @@ def schedule_finalist(lab: KernelBuilder, text: str) -> ScheduleResult:
     return schedule(lab.analysis, parse_lines(text.splitlines(), "configuration"), lab.job.problem.values, sums=True)
 
 
-def write_winner(lab: KernelBuilder, text: str) -> WinnerSources:
+def write_winner(lab: KernelBuilder, text: str) -> VersionSources:
     """Return the sources and the resources of the version with the directives ``text``."""
     done = schedule_finalist(lab, text).codelet
     plans = plans_of(lab.job, done, text)
-    timed = plans.timed
     # It was built for the finals, and what was built is kept.
-    built = finals_backend(lab, finalist_steps(lab.job, plans)).build(timed)
-    return WinnerSources(c_printer.function(done), lab.backend.emit(timed), built.resources)
+    built = finals_backend(lab, finalist_steps(lab.job, plans)).build(plans.timed)
+    return version_sources(lab, done, built)
 
 
-Made = PickledValue | Outcome | ProofSummary | WinnerSources | None
+Made = PickledValue | Outcome | ProofSummary | VersionSources | None
 """What a helper returns of a version, by the step."""
 
 
@@ -404,9 +395,9 @@ def run(matches: Sequence[KernelFinals], executor: Executor, jobs: int, timed: S
         for lab in ahead:
             workers.warm(lab, 1)
         found = {number: held for number, match in enumerate(matches) if (held := match.earlier()) is not None}
-        proofs, finalists = _build(matches, [n for n in range(len(matches)) if n not in found], workers)
+        known, finalists = _build(matches, [n for n in range(len(matches)) if n not in found], workers)
         found |= _race(matches, finalists, workers, originals, workers.get_ready(ahead))
-        _conclude(matches, found, proofs, workers)
+        _conclude(matches, found, known, workers)
         finals_s = time.monotonic() - start
         originals.time(workers)
     sequential_s = time.monotonic() - start - finals_s
@@ -447,7 +438,10 @@ _Finalists = Mapping[int, Mapping[str, PickledValue | Outcome]]
 
 
 def _build(matches: Sequence[KernelFinals], new: Sequence[int], workers: Workers) -> tuple[_Replies, _Finalists]:
-    """Return the proofs of the versions that will probably win, and the finalists."""
+    """Return what is known of the winners, and the finalists.
+
+    Known are the proofs of the versions that will probably win, and the sources of all that are built.
+    """
     likely = [(n, "prove", text) for n in new for text in matches[n].likely_winners]
     builds = [(n, "build", text) for n in new for text in matches[n].texts]
     anew = [n for n in new if matches[n].lab.job.target.search_backend is not None]
@@ -455,7 +449,10 @@ def _build(matches: Sequence[KernelFinals], new: Sequence[int], workers: Workers
     tasks = likely + builds + checks
     replies = dict(zip(tasks, compile_all(workers, tasks), strict=True))
     made = {n: {t: _built(replies[n, "build", t], anew=n in anew) for t in matches[n].texts} for n in new}
-    return {task: replies[task] for task in likely}, made
+    written = {
+        (n, "write", t): replies[n, "build", t] for n in new for t, f in made[n].items() if isinstance(f, PickledValue)
+    }
+    return {task: replies[task] for task in likely} | written, made
 
 
 def _built(reply: Reply, *, anew: bool) -> PickledValue | Outcome:
@@ -500,18 +497,27 @@ def _race(
     return found
 
 
-def _conclude(matches: Sequence[KernelFinals], found: dict[int, Finals], proofs: _Replies, workers: Workers) -> None:
-    """Add proofs and sources to the finals that are found, until the winners are proved; ``proofs`` are known."""
+def _conclude(matches: Sequence[KernelFinals], found: dict[int, Finals], known: _Replies, workers: Workers) -> None:
+    """Add proofs and sources to the finals that are found, until the winners are proved; ``known`` are made already."""
     while due := [(n, step, text) for n, match in enumerate(matches) for step, text in match.remaining_tasks(found[n])]:
-        missing = [task for task in due if task not in proofs]
-        replies = dict(zip(missing, compile_all(workers, missing), strict=True)) | proofs
+        missing = [task for task in due if task not in known]
+        replies = dict(zip(missing, compile_all(workers, missing), strict=True)) | known
         for n, step, text in due:
             reply = replies[n, step, text]
             if step == "write":
-                found[n] = replace(found[n], sources={text: _returned(reply, WinnerSources)})
+                found[n] = replace(found[n], sources={text: _sources(reply)})
             else:
                 took_s = reply.seconds if isinstance(reply, TaskResult) else 0.0
                 found[n] = matches[n].without_wrong(found[n], text, _returned(reply, ProofSummary), took_s)
+
+
+def _sources(reply: Reply) -> VersionSources:
+    """Return the sources of a version that was written, or built as a finalist."""
+    match reply:
+        case TaskResult(PickledValue() as sealed):
+            finalist: Finalist = sealed.load()
+            return finalist.sources
+    return _returned(reply, VersionSources)
 
 
 def _returned(reply: Reply, kind: type[_T], what: str = "the finals") -> _T:
