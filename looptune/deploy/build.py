@@ -52,17 +52,19 @@ def as_python(
 
 def as_c(
     unit: Unit, db: Path, target: str, command: str, *, default: bool = False, floats: Floats = DEFAULT,
-    warn: Warn = _silent, cache: Path | None = None, objective: Objective = "time",
+    warn: Warn = _silent, cache: Path | None = None, objective: Objective = "time", links: bool = True,
 ) -> str:  # fmt: skip
     """Return the text of a C file; like ``as_python``, but the CPU is preferred to a GPU.
 
     With a ``cache`` for programs, texts are timed, and none is returned that is slower than the function of the file.
+    ``links``: what is a part of a function has another name than the function, beside which it is linked.
     """
     name, rows = _found(unit, db, target, default, floats, (CPU, GPU), objective)
     _warned(unit, rows, warn, lambda row: row.context.target == CPU)
     here = this_cpu() if name == CPU else Device("", 0, "")
     nearest = dict(rows[-1].sizes) if rows else {}
     sizes = nearest | integers(unit.codelet, unit.values)
+    unit = c_source.linkable(unit) if links else unit
     request = ModuleRequest(unit, name, rows, command, floats)
     tuned = c_source.text(request, here, sizes)
     static = () if isinstance(unit.head, str | None) else unit.head.static
@@ -89,7 +91,9 @@ def as_jax(
     first, *others = unit.parts
     own = unit if jax_module.is_plain(unit) else replace(unit, head=None, parts=(replace(first, rows={}), *others))
     timed = cache if own is unit or (unit.head is None and not unit.rows) else None
-    made = as_c(own, db, CPU, command, default=default, floats=floats, warn=warn, cache=timed, objective=objective)
+    made = as_c(
+        own, db, CPU, command, default=default, floats=floats, warn=warn, cache=timed, objective=objective, links=False
+    )
     return jax_module.text(request, jax_module.on_cpu(own, made))
 
 
@@ -113,7 +117,7 @@ def _not_slower(
         last_us = us
         if not timer.is_slower(us):
             return c_source.text(request, here, sizes, one_core=one_core, notes_of_time=timed_lines(timer, us, refused))
-        refused.append(f"{what} {time_text(us)}, and is not used.")
+        refused.append(f"{what} {time_text(us)}, and {'are' if one_core else 'is'} not used.")
     own = not_slower_own_text(timer)
     if own is not None:
         warn(f"{unit.codelet.name}: what was made is slower than the function of the file, which is written as it is")

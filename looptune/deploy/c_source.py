@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,12 +73,21 @@ def text(
     return f"{_comment(request, 'tuned', lines)}{made}"
 
 
+def linkable(unit: Unit) -> Unit:
+    """Return the unit under a name with which it links beside its function, where it is a part of one, or several."""
+    name = unit.codelet.name
+    if unit.head is not None or name not in {part.function for part in unit.parts}:
+        return unit
+    new = f"{name}_{'scop' if unit.parts[0].region else 'codelets'}"
+    return replace(unit, codelet=replace(unit.codelet, name=new))
+
+
 def own_text(request: ModuleRequest, own: OwnText, notes_of_time: Sequence[str]) -> str:
     """Return the function as the file has it under a comment; ``notes_of_time`` says why."""
     name = Path(request.unit.path).name
     lines = [f"It is the function of {name} as it is there, and what it needs of {name}."]
     lines += [f"{v} is static in {name}: include this file there, in the function's place." for v in own.hidden]
-    return f"{_comment(request, 'not tuned', [*lines, '', *notes_of_time])}{own.text}"
+    return f"{_comment(request, 'not tuned', [*lines, '', *notes_of_time[:-1]])}{own.text}"
 
 
 def _comment(request: ModuleRequest, how: str, lines: Sequence[str]) -> str:
@@ -91,6 +101,7 @@ def _comment(request: ModuleRequest, how: str, lines: Sequence[str]) -> str:
 
 def header(unit: Unit) -> str:
     """Return a header for C and C++ with the declaration of the function, and with the types that this needs."""
+    unit = linkable(unit)
     head, _ = _declared(unit)
     guard = f"{re.sub(r'[^A-Z0-9]', '_', unit.codelet.name.upper())}_TUNED_H"
     declared = openmp.signature(unit.codelet, unit.rows) if head is None else head.prototype

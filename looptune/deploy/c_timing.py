@@ -22,6 +22,7 @@ from looptune.deploy.runtime.lookup import named
 from looptune.frontend import Unit, load
 from looptune.frontend.file_scope import FileScope, OwnText
 from looptune.frontend.reference_text import ENTRY
+from looptune.frontend.signature import in_type
 from looptune.frontend.struct_parameters import TYPES_DECLARED
 from looptune.ir import operation_count
 from looptune.runtime.c_compiler import compile_error
@@ -119,7 +120,7 @@ class CTimer:
             with tempfile.TemporaryDirectory(prefix=cache_folder.process_prefix()) as folder:
                 path = Path(folder) / "built.c"
                 path.write_text(text)
-                alone = load(path, kernel=self.unit.codelet.name).excerpt
+                alone = load(path).excerpt
             if alone is None or {p.name for p in alone.arrays} != {p.name for p in excerpt.arrays}:
                 raise NoReference("it cannot be called with the file's arrays")
             return replace(plain, excerpt=alone, openmp=True)
@@ -140,10 +141,11 @@ def own_text(unit: Unit) -> OwnText | None:
     excerpt = unit.excerpt
     if isinstance(unit.head, str | None) or unit.prepared is None or excerpt is None:
         return None
-    if excerpt.dtype is not None or excerpt.float_literals:
-        return None
     own = FileScope(unit.prepared).own_text(unit.parts[0].function)
-    if own is None or own.hidden:
+    if own is None or excerpt.float_literals:
+        return None
+    own = own if excerpt.dtype is None else replace(own, text=in_type(own.text, excerpt.dtype))
+    if own.hidden:
         return own
     with tempfile.TemporaryDirectory(prefix=cache_folder.process_prefix()) as folder:
         path = Path(folder) / "own.c"

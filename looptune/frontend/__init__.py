@@ -272,7 +272,7 @@ def _head(program: Program, chosen: CodeletFunction, built: LoweredCodelet) -> H
                 f"{chosen.function.name} sets the pointer {d.name}, which C that is built here does not: make it static"
             )
     try:
-        return signature.head(chosen.function, built, program.file, program.scope)
+        return signature.head(chosen.function, built, program.file, program.scope).in_type(program.dtype)
     except UsageError as error:
         return error.message
 

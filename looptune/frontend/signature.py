@@ -9,7 +9,7 @@ function uses of the static ones: these are declared as the file has them.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from looptune.core.errors import UsageError
@@ -53,6 +53,23 @@ class Head:
     end: str = ""
     static: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+
+    def in_type(self, dtype: str | None) -> Head:
+        """Return the declaration with this type in the place of ``float`` and ``double``, if it is given."""
+        if dtype is None:
+            return self
+        text, prototype, *lines = (in_type(t, dtype) for t in (self.text, self.prototype, *self.before, *self.types))
+        before = tuple(lines[: len(self.before)])
+        return replace(self, text=text, prototype=prototype, before=before, types=tuple(lines[len(self.before) :]))
+
+
+def in_type(text: str, dtype: str) -> str:
+    """Return C text with this type in the place of ``float`` and ``double``.
+
+    >>> in_type("double f(float x, long double y)", "float32")
+    'float f(float x, long double y)'
+    """
+    return re.sub(r"(?<!long )\b(?:float|double)\b", C_TYPES[dtype], text)
 
 
 def head(function: c_ast.Function, built: LoweredCodelet, file: c_ast.File, scope: FileScope) -> Head:

@@ -222,6 +222,15 @@ def test_structs_and_complex_numbers_are_parameters_and_results(tmp_path: Path) 
     assert printed[0] == printed[1]
 
 
+def test_a_type_is_chosen_for_all_floats(tmp_path: Path) -> None:
+    """The declaration has it as well as the loops."""
+    (tmp_path / "f.c").write_text(f"typedef double real;\nvoid f(int n, real *w, double *x) {{ {LOOP} }}\n")
+    unit = load(tmp_path / "f.c", dtype="float32")
+    for text in (build.as_c(unit, tmp_path / "none", "auto", "", default=True), build.header(unit)):
+        assert "typedef float real;" in text
+        assert "void f(int n, real *w, float *x)" in text
+
+
 def test_a_counter_of_the_file_that_is_read_is_refused(tmp_path: Path) -> None:
     """The loops leave its last value behind, which a function with counters of its own cannot."""
     text = "int x[40], i;\nvoid f(int n) { for (i = 0; i < n; i++) x[i] = i; }\nint g(void) { return i; }\n"
@@ -230,10 +239,13 @@ def test_a_counter_of_the_file_that_is_read_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_scop_is_a_function_of_its_own(tmp_path: Path) -> None:
-    """The comment says so; what the loops assume stands in it too."""
+    """It has another name than the function around, as the header has; the comment says what the loops assume."""
     (tmp_path / "h.c").write_text(
         f"double w[40], x[40];\nvoid f(int n) {{\n#pragma scop\n{LOOP}\n#pragma endscop\n}}\n"
     )
-    text = build.as_c(load(tmp_path / "h.c"), tmp_path / "none", "auto", "", default=True)
+    unit = load(tmp_path / "h.c")
+    text = build.as_c(unit, tmp_path / "none", "auto", "", default=True)
+    declared = text.partition("\nvoid f_scop(")[2].partition("\n")[0]
+    assert f"void f_scop({declared};" in build.header(unit)
     assert "in h.c it is a part of f." in text
     assert "Its arrays do not overlap" in text

@@ -72,7 +72,7 @@ def test_both_texts_are_timed_on_the_same_arrays(text: str, tmp_path: Path) -> N
         (
             [200.0, 300.0, 100.0],
             False,
-            ["100 us, and 100 us", "on one core take 300 us, and is not used."],
+            ["100 us, and 100 us", "on one core take 300 us, and are not used."],
             ["as it is"],
         ),
     ],
