@@ -159,7 +159,7 @@ def _check_nests(
         click.echo(json.dumps(nests_record(file, found), indent=1))
     else:
         click.echo(nests_text(found, colour=sys.stdout.isatty() and "NO_COLOR" not in os.environ))
-    return 0
+    return int(any(n.refused for n in found))
 
 
 @command(

@@ -21,6 +21,7 @@ from looptune.schedule.apply import schedule
 from looptune.schedule.directive_lines import parse_lines
 from tests.helpers import cross_check
 from tests.helpers.affine_nests import CODES
+from tests.helpers.command_line import looptune
 from tests.helpers.explanations import ANNOTATED, HARD, explained, integers
 
 # --- what is shown --------------------------------------------------------------------------------------------------
@@ -331,3 +332,36 @@ void f(int n, const double *x, double *y) {
 """)
     kinds = [f.kind for nest in nests.report(path, None, True) for f in nest.loops]
     assert kinds == ["parallel", "parallel", "unknown", "sequential"]
+
+
+SEVERAL = """void f(int n, float a[n], float b[n])
+{
+  for (int i = 0; i < n; i++) a[i] += 2;
+#pragma looptune concurrent
+  for (int j = 1; j < n; j++) b[j] += a[j - 1];
+}
+void g(int n, float a[n])
+{
+#pragma hmppcg reverse
+  for (int i = 1; i < n; i++)
+#pragma hmppcg unroll 2
+    for (int k = 0; k < n; k++) a[i] = a[i - 1] + k;
+  if (n > 3) printf("done");
+}
+"""
+
+
+def test_directives_of_a_file_that_is_not_one_codelet(tmp_path: Path) -> None:
+    """They are judged in their function if that is one, since they may be about what stands before their nest."""
+    path = tmp_path / "a.c"
+    path.write_text(SEVERAL)
+    ran = looptune("check", path, cwd=tmp_path)
+    assert ran.code == 1
+    assert "concurrent: loop i before it writes a[i] (line 3), and loop j reads a[j - 1] (line 5)" in ran.out
+    assert "reverse is illegal: iteration" in ran.out
+    found = nests.nests_record(path, nests.report(path, None, True))["nests"]
+    assert [[(d["loop"], d["verdict"]) for d in n["directives"]] for n in found] == [
+        [], [(1, "refused")], [(1, "refused"), (2, "proved")]
+    ]  # fmt: skip
+    path.write_text(SEVERAL.replace("reverse", "unroll 1, 2, 3"))
+    assert "cannot be compiled: " in looptune("check", path, cwd=tmp_path).out

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from looptune.schedule.directive_lines import DirectiveLine
 
 Judgement = Literal["proved", "asserted", "refused"]
+_Place = tuple[Span, tuple[int, int]]
+"""A directive, and the number and the piece of its loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,20 +113,16 @@ def explain(
     or addresses no loop; one that is refused is a result.
     """
     analysis = Analysis(unit.codelet, reassociate)
-    done = schedule(analysis, placed, unit.values, keep_going=True, sums=True)
     integers = {*integer_parameters(unit.codelet)}
     sizes = {n: int(v) for n, v in unit.values.items() if n in integers}
-    too_much = {
-        (b.directive.span, b.loop): why for b, why in oversized_directives(analysis, placed, unit.values, gpu=True)
-    }
-    judged = [_judged(analysis, placed, s, unit.values, too_much.get(_place(s))) for s in done.steps]
+    done, too_much, judged = _judged_steps(analysis, placed, unit.values)
     if too_much:
         codelet = analysis.codelet
         for step in (s for s in done.steps if _place(s) in too_much):
             codelet = without_directive(codelet, step.directive)
         rest = [p for p in placed if all(p.directive.span != span for span, _ in too_much)]
         done = schedule(analysis.of(codelet), rest, unit.values, keep_going=True)
-    judged.sort(key=lambda j: (j.span.file != unit.path, j.span.file, j.span.line, j.span.col))
+    ordered = sorted(judged, key=lambda j: (j.span.file != unit.path, j.span.file, j.span.line, j.span.col))
     runs = _runs(done, sizes, integers <= sizes.keys())
     found = legal_space(analysis) if everything else None
     loops = tuple(loop_facts(analysis, {flag for part in unit.parts for flag in part.flags}))
@@ -132,11 +130,29 @@ def explain(
     outside = out_of_bounds_accesses(analysis.model)
     rests = find_assumptions(unit, outside, undecided_accesses(analysis.model), analysis.model.assumed, done.assumed)
     wrong = races(unit.worksharing, loops, unit.names)
-    loops, checked, vectors = in_text_names((loops, tuple(judged), vectors), unit.names)
+    loops, checked, vectors = in_text_names((loops, tuple(ordered), vectors), unit.names)
     return Explanation(
         unit.codelet.name, unit.path, sizes, reassociate, loops, checked, runs, found, vectors, rests.sentences(),
         tuple(x for x in outside if x.always), rests.summary(), wrong,
     )  # fmt: skip
+
+
+def checked_directives(analysis: Analysis, values: Mapping[str, int | float]) -> tuple[CheckedDirective, ...]:
+    """Return the directives in the text of a codelet, each with the judgement.
+
+    Raises a LooptuneError for a directive that is malformed.
+    """
+    return _judged_steps(analysis, (), values)[2]
+
+
+def _judged_steps(
+    analysis: Analysis, placed: Sequence[DirectiveLine], values: Mapping[str, int | float]
+) -> tuple[ScheduleResult, Mapping[_Place, LooptuneError], tuple[CheckedDirective, ...]]:
+    """Return the schedule, the directives that need more than a GPU has, and all of them with their judgements."""
+    done = schedule(analysis, placed, values, keep_going=True, sums=True)
+    too_much = {(b.directive.span, b.loop): why for b, why in oversized_directives(analysis, placed, values, gpu=True)}
+    judged = (_judged(analysis, placed, s, values, too_much.get(_place(s))) for s in done.steps)
+    return done, too_much, tuple(judged)
 
 
 def _vectors(unit: Unit, done: ScheduleResult) -> tuple[ReorderedReduction, ...]:
@@ -147,7 +163,7 @@ def _vectors(unit: Unit, done: ScheduleResult) -> tuple[ReorderedReduction, ...]
         return ()
 
 
-def _place(step: AppliedDirective) -> tuple[Span, tuple[int, int]]:
+def _place(step: AppliedDirective) -> _Place:
     return step.directive.span, (step.number, step.piece)
 
 

@@ -26,7 +26,7 @@ def record(e: Explanation) -> Json:
         "strict_float": not e.reassociate,
         "refused": e.refused,
         "loops": loop_records(e.loops),
-        "directives": [_directive(d) for d in e.directives],
+        "directives": [directive_record(d) for d in e.directives],
         "races": [{"pragma": r.title, **_at(r.span), "message": r.what} for r in e.races],
         "vectorised_sums": [{"op": s.op, "variable": s.variable, **_at(s.span)} for s in e.vectors],
         "runs": _runs(e.runs),
@@ -91,7 +91,8 @@ def _dependence(r: Reason) -> Json:
     }
 
 
-def _directive(d: CheckedDirective) -> Json:
+def directive_record(d: CheckedDirective) -> Json:
+    """Return a directive as a JSON object."""
     return {
         "directive": d.text,
         "loop": d.number,

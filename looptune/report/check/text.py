@@ -37,7 +37,7 @@ def text(e: Explanation, *, colour: bool = False) -> str:
     strict = "" if e.reassociate else "  sums in their order"
     lines = [f"{e.codelet}  {e.path}{strict}", "", *loop_lines(e.loops, colour)]
     if e.directives:
-        lines += ["", *_directives(e.directives, colour)]
+        lines += ["", *directive_lines(e.directives, colour)]
     if e.races:
         lines += ["", *_races(e.races)]
     *picture, summary = e.runs.outline
@@ -153,7 +153,8 @@ def dependence_ends(d: Violation, loop: Span) -> Iterator[str]:
 # -- directives ------------------------------------------------------------------------------------------------------
 
 
-def _directives(judged: Sequence[CheckedDirective], colour: bool) -> Iterator[str]:
+def directive_lines(judged: Sequence[CheckedDirective], colour: bool) -> Iterator[str]:
+    """Yield a line for each directive, and below it why it is refused, if it is."""
     places = [f"loop {j.number}" + (f".{j.piece}" if j.piece else "") for j in judged]
     column, width = max(map(len, places)), max(len(j.text) for j in judged)
     for j, where in zip(judged, places, strict=True):
