@@ -183,9 +183,9 @@ def _declarators(words: Sequence[str], k: int, before: Collection[str]) -> Itera
             stars, expected = "", True
 
 
-def _value(words: Sequence[str], k: int) -> int:
-    """Return where the ``=``, the comma or the semicolon after a declarator is."""
-    while k < len(words) and words[k] not in ("=", ",", ";"):
+def _value(words: Sequence[str], k: int, ends: Collection[str] = ("=", ",", ";")) -> int:
+    """Return where one of ``ends`` is after a declarator."""
+    while k < len(words) and words[k] not in ends:
         k = _closing(words, k) if words[k] in "([{" else k + 1
     return k
 
@@ -226,8 +226,8 @@ def _declared_inside(words: Sequence[str], types: Collection[str]) -> Iterator[s
         is_statement = words[k - 1] in "{};" or (words[k - 1] == "(" and words[k - 2] == "for")
         if (is_statement or words[k - 1] in "(,") and _begins_declaration(words, k, types):
             at, before = _specifiers(words, k)
-            declared = [d.name for d in _declarators(words, at, before)]
-            yield from declared if is_statement else declared[:1]
+            end = len(words) if is_statement else _value(words, at, ("=", ",", ")"))
+            yield from (d.name for d in _declarators(words[:end], at, before))
 
 
 def _begins_declaration(words: Sequence[str], k: int, types: Collection[str]) -> bool:

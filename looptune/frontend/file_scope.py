@@ -112,7 +112,7 @@ class FileScope:
     def private_variables(self, function: str) -> frozenset[str]:
         """Return the static variables and the tables of which a file with this function alone can have its own."""
         needed = self._needed({function})
-        found = (p for p in self._parts(needed) if not (p.is_function or p.is_type) and (p.is_static or p.is_table))
+        found = (p for p in self._parts(needed) if not (p.is_function or p.is_type) and self._is_copied(p))
         return (needed & frozenset(n for p in found for n in p.names)) - self._shared(function)
 
     def _needed(self, names: Iterable[str], but: str = "") -> frozenset[str]:
@@ -135,6 +135,10 @@ class FileScope:
         names = {n for p in others for n in p.uses | p.names} - {function}
         reached = self._needed(names, function) & needed - {function}
         return frozenset(n for p in own if self._has_state(p) for n in p.names & reached)
+
+    def _is_copied(self, part: Part) -> bool:
+        """Return whether the variables of a part may be there twice: static ones, and tables that it alone declares."""
+        return part.is_static or (part.is_table and not any(p.names & part.names for p in self.parts if p != part))
 
     def _has_state(self, part: Part) -> bool:
         """Return whether two copies of it differ once the program runs: a static variable that may be set."""
@@ -184,7 +188,7 @@ class FileScope:
             defined = any(p.has_body and p.names & part.names for p in self.parts)
             return f"static {self._text(part, without=('static', 'extern'))}" if defined else self._text(part)
         others = self._others(part, needed)
-        if (part.is_static or part.is_table) and not part.names & needed & frozenset(shared):
+        if self._is_copied(part) and not part.names & needed & frozenset(shared):
             return f"static {self._text(part, others, without=('static', 'extern'))}"
         return f"extern {self._text(part, others | self._initialisers(part), without=('static', 'extern'))}"
 
@@ -259,7 +263,7 @@ class FileScope:
             place = self.source.tokens[k].place
             if place is None:
                 return None
-            out += whole[at : place[0]]
+            out += whole[at : place[0]].rstrip() if self._words[k] == "=" else whole[at : place[0]]
             at = place[1] + (whole[place[1] : place[1] + 1] == " ")
         return out + whole[at : last.place[1]]
 

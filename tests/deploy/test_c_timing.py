@@ -148,7 +148,8 @@ int main(void) {
 def test_a_function_is_written_with_what_it_needs_of_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Types, tables, functions and static variables, no more: it is linked beside the file's other functions."""
     warnings: list[str] = []
-    monkeypatch.setattr(CTimer, "is_slower", lambda self, us: True)
+    monkeypatch.setattr(CTimer, "time_us", lambda self, text: 300.0)
+    monkeypatch.setattr(CTimer, "_least_us", lambda self, program: 100.0)
     sizes = {"n": "3", "g_n": "3", "g_origin": "1", "start": "1"}
     text = made(tmp_path, NEEDS, warnings, sizes)
     assert [message.partition(": ")[2][:21] for message in warnings] == ["what was made is slow"]
@@ -173,7 +174,8 @@ def test_a_static_variable_of_other_functions_keeps_the_text_in_its_file(
 ) -> None:
     """The function is written alone: its comment says that it is for the function's place, where it compiles."""
     warnings: list[str] = []
-    monkeypatch.setattr(CTimer, "is_slower", lambda self, us: True)
+    monkeypatch.setattr(CTimer, "time_us", lambda self, text: 300.0)
+    monkeypatch.setattr(CTimer, "_least_us", lambda self, program: 100.0)
     before = "#define N 8\nstatic double last[N]; static long runs;\nstatic void keep(int i, double x) { last[i] = x; }"
     own = "{ for (int i = 0; i < N; i++) keep(i, 2 * x[i]); runs++; }"
     after = "double get(int i) { return last[i] + runs; }"

@@ -26,6 +26,12 @@ CASES = {
     ),
     "headers": ("#define _GNU_SOURCE\n#include <math.h>\n#undef M_PI\nstatic const double M_PI = 3;", "M_PI",
                 "#define _GNU_SOURCE\n#include <math.h>\n#undef M_PI\n\nstatic const double M_PI = 3;\n\n"),
+    "tables": ("const int a[2] = {1, 2}; extern const int b[2]; const int b[2] = {3, 4}; int c = 1;", "a[1] + b[0] + c",
+               "static const int a[2] = {1, 2};\nextern const int b[2];\nextern const int b[2];\nextern int c;\n\n"),
+    "parameters without names": (
+        "typedef struct a a; typedef struct b b; void g(int, a *, b *);\nvoid (*h)(a *, b *) = g;", "(g(1, 0, 0), 1)",
+        "typedef struct a a;\ntypedef struct b b;\nvoid g(int, a *, b *);\n\n",
+    ),
     "vectors": ("#define V __attribute__((vector_size(16)))\nstatic float V v; float w V;", "v[0] + w[1]",
                 "static float __attribute__((vector_size(16))) v;\n"
                 "extern float w __attribute__((vector_size(16))) ;\n\n"),
