@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, reduce
+from functools import cached_property, lru_cache, reduce
 from typing import Any
 
 import islpy as isl
@@ -47,6 +47,8 @@ class GenerationError(Exception):
     """The loops cannot be made; the message is a clause. It never leaves ``schedule``, which refuses the directive."""
 
 
+SCANNED = 16
+"""Of so many codelets the iteration domains are kept: each of their loops is looked at."""
 Times = Mapping[str, isl.Map]
 """{ copy[loops of the nest] -> [time] } by copy of a statement, all of one length, the loops around as sizes."""
 
@@ -69,9 +71,7 @@ class LoopNest:
     @staticmethod
     def of(codelet: Codelet, loop: Loop) -> LoopNest:
         """Read the nest at ``loop``, which stands in ``codelet``."""
-        originals: dict[str, Assign] = {}
-        numbered = _numbered(codelet, originals)
-        nest = scan(numbered)
+        numbered, originals, nest = _scanned(_SameBody(codelet))
         place = next(k for k, f in enumerate(n for n in walk(codelet.body) if isinstance(n, Loop)) if f is loop)
         inside = {id(n) for n in walk(loop) if isinstance(n, Assign)}
         copies = {c: n for c, n in originals.items() if id(n) in inside}
@@ -187,6 +187,29 @@ class LoopNest:
         names = ", ".join((*self.nest.parameters, *dims))
         given = " and ".join(f"({c})" for c in (*self.nest.context, condition) if c) or "true"
         return isl.Set(f"[{names}] -> {{ : {given} }}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _SameBody:
+    """A codelet that equals another with the very same statements: to compare trees takes longer."""
+
+    codelet: Codelet
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _SameBody):
+            return NotImplemented
+        return self.codelet.body is other.codelet.body and self.codelet.params == other.codelet.params
+
+    def __hash__(self) -> int:
+        return id(self.codelet.body)
+
+
+@lru_cache(SCANNED)
+def _scanned(one: _SameBody) -> tuple[Codelet, Mapping[str, Assign], IterationDomains]:
+    """Return the codelet with a name of its own for every assignment, the assignments by name, and its domains."""
+    originals: dict[str, Assign] = {}
+    numbered = _numbered(one.codelet, originals)
+    return numbered, originals, scan(numbered)
 
 
 def _numbered(codelet: Codelet, originals: dict[str, Assign]) -> Codelet:
