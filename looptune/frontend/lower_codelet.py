@@ -211,9 +211,10 @@ class _Builder:
         """
         region = self.region
         items, around = (self.body.items, c_ast.Block(())) if region is None else (region.items, region.outside)
-        if not any(has_pointer(types[name]) for name in used_names(items) if name in types):
+        used = used_names(items)
+        if not any(has_pointer(types[name]) for name in used if name in types):
             return frozenset()
-        found = tuple(overlapping(items, before, PointsTo.of(around, types, self.file)))
+        found = tuple(overlapping(items, before, PointsTo.of(around, types, self.file, used)))
         if found and not self.chosen.addresses:
             raise found[0].refusal()
         return frozenset(name for overlap in found for name in overlap.names)

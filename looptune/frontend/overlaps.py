@@ -64,14 +64,21 @@ class PointsTo:
     changed: bool = False
 
     @classmethod
-    def of(cls, body: c_ast.Block, types: Mapping[str, c_ast.Type], file: c_ast.File) -> PointsTo:
-        """Return what is found in the body of a function of a file; one name is one variable there."""
+    def of(
+        cls, body: c_ast.Block, types: Mapping[str, c_ast.Type], file: c_ast.File, used: Collection[str]
+    ) -> PointsTo:
+        """Return what is found in the body of a function of a file; one name is one variable there.
+
+        Where one of the file's pointers is ``used``, the other functions may set it to a variable of the file.
+        """
         declared = [n for n in c_ast.walk(body) if isinstance(n, c_ast.Declare)]
         found = cls(types, frozenset(d.name for d in declared if not d.static))
         swaps = list(_swaps(body))
         found.permuted = [names for names, _ in swaps]
         settings = [*_settings(body, {id(item) for _, items in swaps for item in items})]
         settings += [(c_ast.Name(d.name), d.init) for d in file.globals if d.init is not None]
+        if any(d.name in used and isinstance(d.type, c_ast.Pointer) for d in file.globals):
+            settings += _of_file(file)
         settings = [(t, v) for t, v in settings if not isinstance(lvalue_type(t, types), c_ast.Basic)]
         for _ in range(_MOST_ROUNDS):
             found.changed = False
@@ -145,6 +152,19 @@ class PointsTo:
         """Return the objects into which a pointer at a place may lead."""
         first = _NONE if place in self.own or place.count(".") > 4 else frozenset({f"*{place}"})
         return first | frozenset(self.led.get(place, ()))
+
+
+def _of_file(file: c_ast.File) -> Iterator[tuple[Any, Any]]:
+    """Yield the pointers of the file that its functions set to a place in one of its variables, with this place."""
+    at_file = {d.name for d in file.globals}
+    places = {d.name for d in file.globals if not isinstance(d.type, c_ast.Pointer)}
+    for function in file.functions:
+        own = {p.name for p in function.params}
+        own |= {n.name for n in c_ast.walk(function.body) if isinstance(n, c_ast.Declare)}
+        for target, value in _settings(function.body):
+            known = isinstance(target, c_ast.Name) and target.name in at_file - own
+            if known and root_variable(_target(value)) in places - own:
+                yield target, value
 
 
 def _settings(node: Any, without: Collection[int] = ()) -> Iterator[tuple[Any, Any]]:

@@ -194,6 +194,8 @@ def _by_numba(unit: Unit, analysis: Analysis, lines: Sequence[str], folder: Path
 
 
 def _by_openmp(unit: Unit, analysis: Analysis, lines: Sequence[str], folder: Path) -> Call:
+    if unit.rows:
+        raise UsageError("its C takes pointers to rows")
     codelet = schedule(analysis, parse_lines(lines, "nests"), unit.values).codelet
     codelet = replace(accumulate_in_scalars(codelet), name="nest")
     (folder / "nest.c").write_text(openmp.text(codelet))

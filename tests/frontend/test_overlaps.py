@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HEAD = """#define DATA(x) (x == NULL ? NULL : at(x))
-struct s { int x, y; }; int ga[9], *gp = ga; int *at(int *); void set(int **, int *);
-void f(int n, int *x, int **r)
+int *cur; struct s { int x, y; }; int ga[9], *gp = ga; int *at(int *); void set(int **, int *);
+void move(int k) { cur = ga + k; } void f(int n, int *x, int **r)
 """
 PREFIX = "for (int i = 1; i < n; i++) { *p += x[i]; x[i] = s; }"
 MOVED = "for (int i = 1; i < n; i++) p[i] = q[i - 1];"
@@ -30,6 +30,7 @@ OVERLAPPING = [
     ("what a call sets", f"int *p = x, *q; set(&q, x); {MOVED}"),
     ("a row", f"int *p = r[0], *q = r[0] + 1; {MOVED}"),
     ("a variable of the file", f"int *p = gp, *q = ga; if (n) p = gp + 1; if (n) q = ga + 1; {MOVED}"),
+    ("one that another function sets", "for (int i = 1; i < n; i++) cur[i] = ga[i - 1];"),
     ("rows of one array", "int *v[2] = {x, x + 1}; for (int i = 1; i < n; i++) v[1][i] = v[0][i];"),
     ("a pointer in a struct", "struct { int *p; } w; w.p = x + 1; for (int i = 1; i < n; i++) w.p[i] = x[i - 1];"),
 ]  # fmt: skip
