@@ -93,8 +93,15 @@ class PointsTo:
         return frozenset().union(*(names for names in self.permuted if name in names)) - {name}
 
     def set(self, target: Any, value: Any) -> None:
-        """Note that a variable, an element or a field is set."""
-        if isinstance(value, c_ast.InitializerList):
+        """Note that a variable, an element or a field is set; of a struct, any field may be any of a list's values."""
+        kind = lvalue_type(target, self.types)
+        while isinstance(kind, c_ast.ArrayOf):
+            kind = kind.of
+        if isinstance(kind, c_ast.Struct):
+            for name, _ in kind.fields:
+                of_value = value if isinstance(value, c_ast.InitializerList) else c_ast.Field(value, name, False)
+                self.set(c_ast.Field(target, name, False), of_value)
+        elif isinstance(value, c_ast.InitializerList):
             for part in _leaves(value):
                 self.add(self.places(target), self.value(part))
         else:

@@ -30,6 +30,8 @@ OVERLAPPING = [
     ("what a call sets", f"int *p = x, *q; set(&q, x); {MOVED}"),
     ("a row", f"int *p = r[0], *q = r[0] + 1; {MOVED}"),
     ("a variable of the file", f"int *p = gp, *q = ga; if (n) p = gp + 1; if (n) q = ga + 1; {MOVED}"),
+    ("a list for a struct", "struct { int k, *p; } w = {1, x}; for (int i = 1; i < n; i++) w.p[i] = x[i - 1];"),
+    ("a copy of a struct", "struct { int *p; } v, w; v.p = x; w = v; for (int i = 1; i < n; i++) w.p[i] = x[i - 1];"),
     ("one that another function sets", "for (int i = 1; i < n; i++) cur[i] = ga[i - 1];"),
     ("rows of one array", "int *v[2] = {x, x + 1}; for (int i = 1; i < n; i++) v[1][i] = v[0][i];"),
     ("a pointer in a struct", "struct { int *p; } w; w.p = x + 1; for (int i = 1; i < n; i++) w.p[i] = x[i - 1];"),
