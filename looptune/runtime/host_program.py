@@ -183,12 +183,16 @@ def record(unit: Unit, include_dirs: Sequence[Path], limit_s: float = 60.0) -> R
         raise UsageError(f"{min(lengths)} is no variable of the program, so that --inputs-from-main does not know it: "
                          "give the inputs with --data", codelet.span)  # fmt: skip
     if len(unit.parts) == 1:
-        return _run(unit, include_dirs, limit_s, lambda scalars: shapes(codelet, problem(codelet, scalars)))
-    # an array may be as large as the largest of several codelets needs it: every scalar has to be known first
-    scalars = {p.name: unit.values.get(p.name, 0) for p in codelet.params if isinstance(p, Scalar)}
-    scalars |= _run(unit, include_dirs, limit_s, lambda _: {}).scalars
-    extents = shapes(codelet, problem(codelet, scalars))
-    found = _run(unit, include_dirs, limit_s, lambda _: extents)
+        found = _run(unit, include_dirs, limit_s, lambda scalars: shapes(codelet, problem(codelet, scalars)))
+        scalars = dict(found.scalars)
+        extents = shapes(codelet, problem(codelet, scalars))
+    else:
+        # an array may be as large as the largest of several codelets needs it: every scalar has to be known first
+        scalars = {p.name: unit.values.get(p.name, 0) for p in codelet.params if isinstance(p, Scalar)}
+        scalars |= _run(unit, include_dirs, limit_s, lambda _: {}).scalars
+        extents = shapes(codelet, problem(codelet, scalars))
+        found = _run(unit, include_dirs, limit_s, lambda _: extents)
+    # What a function returns is passed to none.
     unused = {p.name: np.zeros(extents[p.name], p.dtype) for p in codelet.params if isinstance(p, Array)}
     return RecordedCall(scalars, {**unused, **found.arrays}, found.allocations)
 
@@ -248,9 +252,9 @@ def _reported(unit: Unit, folder: Path) -> str:
 
 
 def _taken(unit: Unit) -> list[dict[str, str]]:
-    """For each part the parameters that no earlier one has, by the function's own name."""
+    """For each part the parameters that no earlier one has, by the function's own name, without what it returns."""
     found: list[dict[str, str]] = []
-    left = {p.name for p in unit.codelet.params}
+    left = {p.name for p in unit.codelet.params} - {part.result for part in unit.parts}
     for part in unit.parts:
         here = left if len(unit.parts) == 1 else left & _names(unit, part)
         found.append({part.names.get(name, name): name for name in sorted(here)})

@@ -64,6 +64,14 @@ def test_a_call_that_is_taken(tmp_path: Path, text: str, main: str) -> None:
     prepare_all(TuningRequest(written(tmp_path, text, main), target="numba-cpu", inputs_from_main=True))
 
 
+def test_what_a_function_returns_is_no_argument(tmp_path: Path) -> None:
+    """Its caller passes nothing for it: the arguments are those of the text, and the result begins as zero."""
+    dot = "double f(int n, const double *x) { double s = 0; for (int i = 0; i < n; i++) s += x[i]; return s; }"
+    call = record(load(written(tmp_path, dot, "double x[3] = {1, 2, 3}; return f(3, x) != 6;")), ())
+    assert call.scalars == {"n": 3}
+    assert {name: a.tolist() for name, a in call.arrays.items()} == {"x": [1.0, 2.0, 3.0], "result": [0.0]}
+
+
 @pytest.mark.sampled(1)
 def test_without_the_sanitizer_the_program_runs_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where gcc has none; arrays that overlap are still told."""
