@@ -411,6 +411,7 @@ def test_many_launches_become_one_graph(gpu: SimpleNamespace) -> None:
 
 
 @cuda
+@pytest.mark.wide
 @pytest.mark.filterwarnings("ignore:rows")
 def test_the_first_call_may_be_captured(tmp_path: Path) -> None:
     """Of a plan with arrays of its own, which a capture otherwise does not let it allocate; they stay as long as it."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 from looptune.frontend import load
 from looptune.report.scan.sources import Source
 from tests.differential import nests
+from tests.helpers.paths import ROOT
 
 TEXT = """
 void f(int n, double *a, const int *at) {
@@ -34,7 +37,7 @@ def program(tmp_path: Path) -> Source:
     return Source(path)
 
 
-@pytest.mark.parametrize(("kernel", "result"), [("f:3", "same"), ("f:5", "undefined"), ("g:10", "same")])
+@pytest.mark.parametrize(("kernel", "result"), [("f:3", "compiled"), ("f:5", "undefined"), ("g:10", "compiled")])
 def test_each_nest_has_a_result(program: Source, kernel: str, result: str) -> None:
     assert nests.compared(program, kernel)[0] == result
 
@@ -50,7 +53,10 @@ def test_a_difference_is_found(program: Source, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.wide
-def test_the_table_counts_them(program: Source, capsys: pytest.CaptureFixture[str]) -> None:
-    assert nests.main([f"p={program.path}"]) == 0
-    assert capsys.readouterr().out.splitlines()[2].split()[:5] == ["p", "2", "0", "1", "0"]
+def test_the_table_counts_them(program: Source) -> None:
+    """In a process of its own: a fork of one that has used OpenMP cannot use it."""
+    command = [sys.executable, "-m", "tests.differential.nests"]
+    done = subprocess.run([*command, f"p={program.path}"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[2].split()[:5] == ["p", "0", "2", "0", "1"]
     assert nests.main([]) == 2
