@@ -40,18 +40,34 @@ def warnings(file: c_ast.File, chosen: Sequence[CodeletFunction]) -> list[str]:
     known = codelets(file)
     labels = {c.label.lower() for c in known}
     groups = {c.group for c in known}
+    elsewhere = {*_before_other_calls(file)}
     for said in _readable(file, found):
         found += [caret(span, message) for message, span in said.problems]
         if said.verb in ("group", "map", "mapbyname"):
             if said.group and said.group not in groups:
                 found.append(caret(said.span, f"no codelet is in the group {said.group}"))
-        elif said.verb not in ("region", "resident") and said.label and said.label.lower() not in labels and known:
-            found.append(caret(said.span, f"no codelet is labelled {said.label}"))
+        elif said.verb not in ("region", "resident") and said.label and known:
+            is_known = said.label.lower() in labels or (said.span.file, said.span.line) in elsewhere
+            found += [] if is_known else [caret(said.span, f"no codelet is labelled {said.label}")]
         if said.verb != "codelet":
             found += _unknown_arguments(said, known)
     for c in chosen:
         found += _clauses(c)
     return found
+
+
+def _before_other_calls(file: c_ast.File) -> Iterator[tuple[str, int]]:
+    """Yield the files and lines of the pragmas that stand before a call of a function that another file defines."""
+    own = {f.name for f in file.functions}
+    for block in (n for f in file.functions for n in c_ast.walk(f.body) if isinstance(n, c_ast.Block)):
+        before: list[Pragma] = []
+        for item in block.items:
+            if isinstance(item, c_ast.PragmaItem):
+                before.append(item.pragma)
+                continue
+            if any(isinstance(n, c_ast.Call) and n.name not in own for n in c_ast.walk(item)):
+                yield from ((p.span.file, p.span.line) for p in before)
+            before = []
 
 
 _OURS = ("hmppcg", "looptune", "hmpp", "scop", "endscop")
