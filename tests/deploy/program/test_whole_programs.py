@@ -27,7 +27,7 @@ def named(names: tuple[str, ...]) -> list[str]:
     return [word for name in names for word in ("--kernel", name)]
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(4)
 @pytest.mark.sampled(1000, "wide")
 @pytest.mark.parametrize("path", SUITE, ids=lambda p: f"{p.parent.name}-{p.stem}")
 def test_a_suite_program_prints_the_same(path: Path, tmp_path: Path, driver: Path) -> None:
@@ -425,7 +425,7 @@ def h200(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(4)
 @pytest.mark.wide
 @pytest.mark.parametrize("kernel", sorted(path.stem for path in POLYBENCH.glob("*.c")))
 def test_winners_at_other_sizes(kernel: str, tmp_path: Path, driver: Path, h200: Path) -> None:
