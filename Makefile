@@ -22,9 +22,9 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: run reports test types units test-wide fuzz test-all docs clean
 
 run: $(VENV)/run.stamp
-	@echo "GEMM is tuned now. On two free cores of a CPU this takes about 1 minute, on busy ones 4. Ctrl-C loses nothing:"
+	@echo "GEMM is tuned now, and then reported. This takes about 1 minute. Ctrl-C loses nothing:"
 	@echo "make run goes on from there. Outcomes are kept in .looptune/, tables and figures in build/run/."
-	$(BIN)/looptune run polybench/gemm.c --sweep --reports build/run
+	$(BIN)/looptune run polybench/gemm.c --sweep --budget 45s --reports build/run
 	$(BIN)/looptune report --kernel gemm --reports build/run
 	@echo "tables: build/run/*/gemm.md and table-*.md; figures: build/run/*/gemm.png and figures/"
 
