@@ -99,20 +99,23 @@ def _legal(
 
 
 def _candidates(analysis: Analysis, step: AppliedDirective) -> Iterator[Suggestion]:
-    loop = enclosing_path(analysis.codelet.body, step.number)[-1]
+    """Yield what may be legal instead; nothing for a loop that another directive has made, which the text lacks."""
+    around = enclosing_path(analysis.codelet.body, step.number)
+    if not around:
+        return
+    loop = around[-1]
     numbers = {f.var: f.number for f in walk(loop) if isinstance(f, Loop)}
     for a in directives.find(step.directive).alternatives(step.directive, loop):
         text = directive_text(a.directive)
         line = f"loop {numbers.get(a.loop, step.number)}: {text}"
         yield Suggestion(a.text or f"`{text}` is legal", (line,))
     if step.directive.name.lower() == "parallel":
-        yield from _parallel(analysis, step)
+        yield from _parallel(analysis, step, around)
     here = f"loop {step.number}: "
     yield Suggestion("it is legal after `distribute`", (f"{here}distribute", here + directive_text(step.directive)))
 
 
-def _parallel(analysis: Analysis, step: AppliedDirective) -> Iterator[Suggestion]:
-    around = enclosing_path(analysis.codelet.body, step.number)
+def _parallel(analysis: Analysis, step: AppliedDirective, around: Sequence[Loop | While]) -> Iterator[Suggestion]:
     verdict = verdict_of(analysis, around[-1])
     if verdict.kind == "reduction":
         sums = {(r.op, r.variable.partition("[")[0].strip()) for r in verdict.reductions}

@@ -66,6 +66,13 @@ def test_any_directive_offers_what_may_be_legal_in_its_place(monkeypatch: pytest
     ]
 
 
+def test_a_loop_that_another_directive_has_made_is_refused_without_an_offer() -> None:
+    """The text has no such loop, of which something else could be legal."""
+    given = explained(CODES["trisolv"], "loop 1: block 4", "loop 3: reverse").directives
+    assert [d.judgement for d in given] == ["proved", "refused"]
+    assert given[1].suggestions == ()
+
+
 def test_distribute_is_offered_where_it_helps() -> None:
     """A nest that is imperfect, or whose one statement needs another's value of an earlier iteration."""
     text = """\
