@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 Objects = frozenset[str]
 _NONE: Objects = frozenset()
 _ALLOCATE = ("malloc", "calloc", "realloc", "aligned_alloc", "alloca", "valloc", "memalign", "_mm_malloc")
-_MOST_ROUNDS = 20
+_MOST_LINKS = 8
+"""Of pointers and fields from a variable to an object; what is reached over more of them is one object."""
 
 
 def overlaps(a: Objects, b: Objects) -> bool:
@@ -80,12 +81,11 @@ class PointsTo:
         if any(d.name in used and isinstance(d.type, c_ast.Pointer) for d in file.globals):
             settings += _of_file(file)
         settings = [(t, v) for t, v in settings if not isinstance(lvalue_type(t, types), c_ast.Basic)]
-        for _ in range(_MOST_ROUNDS):
+        found.changed = True
+        while found.changed:
             found.changed = False
             for target, value in settings:
                 found.set(target, value)
-            if not found.changed:
-                break
         return found
 
     def others(self, name: str) -> frozenset[str]:
@@ -121,7 +121,7 @@ class PointsTo:
             case c_ast.Index(inner) | c_ast.Unary("*", inner):
                 return self.value(inner)
             case c_ast.Field(inner, name, arrow):
-                return frozenset(f"{o}.{name}" for o in (self.value(inner) if arrow else self.places(inner)))
+                return frozenset(_limited(f"{o}.{name}") for o in (self.value(inner) if arrow else self.places(inner)))
             case c_ast.Cast(_, inner):
                 return self.places(inner)
         return _NONE
@@ -157,8 +157,21 @@ class PointsTo:
 
     def at(self, place: str) -> Objects:
         """Return the objects into which a pointer at a place may lead."""
-        first = _NONE if place in self.own or place.count(".") > 4 else frozenset({f"*{place}"})
+        first = _NONE if place in self.own else frozenset({_limited(f"*{place}")})
         return first | frozenset(self.led.get(place, ()))
+
+
+def _limited(o: str) -> str:
+    """Return an object, or the one that stands for all that is reached over many links from its variable.
+
+    >>> _limited("**p.next.next"), _limited("*****p.next.next.next.next"), _limited("**…p.next")
+    ('**p.next.next', '*…p', '*…p')
+    """
+    name = o.lstrip("*")
+    pointers = len(o) - len(name)
+    if pointers + o.count(".") <= _MOST_LINKS and not (name.startswith("…") and pointers > 1):
+        return o
+    return f"*…{name.lstrip('…').partition('.')[0]}"
 
 
 def _of_file(file: c_ast.File) -> Iterator[tuple[Any, Any]]:
