@@ -9,8 +9,8 @@
 Each pointer has a set of objects into which it may point, whatever the order of the statements (L. Andersen, Program
 analysis and specialization for the C programming language, 1994). A parameter, a variable of the file, and a pointer in
 memory lead to an object of their own, unless the function sets them to something else; so does what a call returns,
-which may also lead into what it was given. An array is one object, whatever the index, and a field of a struct is a
-part of it.
+which may also lead into what it was given and to what is held there. An array is one object, whatever the index, and a
+field of a struct is a part of it.
 """
 
 from __future__ import annotations
@@ -152,7 +152,10 @@ class PointsTo:
             case c_ast.Call(name, args):
                 # calls that a macro makes have one place
                 result = frozenset({f"{name}@{id(e)}"})
-                return result if name in _ALLOCATE else result.union(*map(self.value, args))
+                if name in _ALLOCATE:
+                    return result
+                given = _NONE.union(*map(self.value, args))
+                return result.union(given, *map(self.at, given))
         return _NONE
 
     def at(self, place: str) -> Objects:

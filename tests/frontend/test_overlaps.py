@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 HEAD = """#define DATA(x) (x == NULL ? NULL : at(x))
 int *cur; struct s { int x, y; }; int ga[9], *gp = ga; int *at(int *); void set(int **, int *);
-void move(int k) { cur = ga + k; } extern void *list; void f(int n, int *x, int **r)
+void move(int k) { cur = ga + k; } extern void *list; void copy(int **, int **); void f(int n, int *x, int **r)
 """
 PREFIX = "for (int i = 1; i < n; i++) { *p += x[i]; x[i] = s; }"
 MOVED = "for (int i = 1; i < n; i++) p[i] = q[i - 1];"
@@ -36,6 +36,7 @@ OVERLAPPING = [
     ("a copy of a struct", "struct { int *p; } v, w; v.p = x; w = v; for (int i = 1; i < n; i++) w.p[i] = x[i - 1];"),
     ("one that another function sets", "for (int i = 1; i < n; i++) cur[i] = ga[i - 1];"),
     ("rows of one array", "int *v[2] = {x, x + 1}; for (int i = 1; i < n; i++) v[1][i] = v[0][i];"),
+    ("a copied pointer", f"int *p = 0, *q = x; copy(&p, &q); {MOVED}"),
     ("a long chain", f"int *c0 = 0{''.join(f', *c{k} = 0' for k in range(1, 30))}; for (int t = 0; t < 40; t++) "
      f"{{ {CHAIN} c0 = x; }} for (int i = 1; i < n; i++) x[i] = c29[i - 1];"),
     ("far along a list", "struct l { struct l *next; int *v; } *h = list, *o = h; for (int t = 0; t < 9; t++) "
