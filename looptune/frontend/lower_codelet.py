@@ -52,7 +52,9 @@ from looptune.frontend.normalize.complex_numbers import with_parts
 from looptune.frontend.normalize.pointer_offsets import moving_pointers, points_into
 from looptune.frontend.normalize.results import result_name
 from looptune.frontend.normalize.structured_jumps import FLAG
-from looptune.frontend.overlaps import PointsTo, has_pointer, overlapping
+from looptune.frontend.overlaps import overlapping
+from looptune.frontend.pointer_settings import has_pointer
+from looptune.frontend.points_to import PointsTo
 from looptune.frontend.pragma import LOOP_FAMILIES
 from looptune.frontend.row_pointers import with_row_extents
 from looptune.frontend.statement_facts import (
@@ -184,15 +186,16 @@ class _Builder:
         if self.result:
             types[self.result] = c_ast.ArrayOf(self.function.result, c_ast.Number("1"))
         before = () if self.region is None else tuple(self.pointers_before(types))
-        several = self.overlapping(before, types)
-        items = (*self.struct_copies, *before, *(self.body if self.region is None else self.region).items)
         own = frozenset(p.name for p in self.function.params)
+        renamed = (*self.set_globals, *(d.name for d in self.struct_copies if base(d.name) not in own))
+        renaming = {base(n): n for n in renamed}
+        several = self.overlapping(before, types, renaming)
+        items = (*self.struct_copies, *before, *(self.body if self.region is None else self.region).items)
         moved = moving_pointers(items, types)
         calls = any(isinstance(n, c_ast.Call) for item in items for n in c_ast.walk(item))
         read_after = self.pointers_read_after() if moved or calls else frozenset()
-        renamed = (*self.set_globals, *(d.name for d in self.struct_copies if base(d.name) not in own))
         around = Surroundings(self.file, types, self.region is None, read_after, self.result, own,
-                              {base(n): n for n in renamed}, self.chosen.analysed_only,
+                              renaming, self.chosen.analysed_only,
                               frozenset(self.set_globals) | self.read_after(self.scalars_around()),
                               self.chosen.addresses, several)  # fmt: skip
         made = normalize(items, around)
@@ -204,8 +207,12 @@ class _Builder:
             self.retype(made.types)
         return made.items
 
-    def overlapping(self, before: Iterable[c_ast.Item], types: Mapping[str, c_ast.Type]) -> frozenset[str]:
+    def overlapping(
+        self, before: Iterable[c_ast.Item], types: Mapping[str, c_ast.Type], renamed: Mapping[str, str]
+    ) -> frozenset[str]:
         """Return the names of memory that the codelet writes and names in two ways, after declarations ``before`` it.
+
+        ``renamed`` are the names of variables of the file that have others in the codelet.
 
         Raises UnsupportedError if there is such memory, unless pointers are numbers.
         """
@@ -214,7 +221,8 @@ class _Builder:
         used = used_names(items)
         if not any(has_pointer(types[name]) for name in used if name in types):
             return frozenset()
-        found = tuple(overlapping(items, before, PointsTo.of(around, types, self.file, used)))
+        points_to = PointsTo.of(self.function.name, around, types, self.file, used, renamed)
+        found = tuple(overlapping(items, before, points_to))
         if found and not self.chosen.addresses:
             raise found[0].refusal()
         return frozenset(name for overlap in found for name in overlap.names)

@@ -52,6 +52,52 @@ APART = [
     ("an address that is only passed", "int s, *p = x + 1; set((int **) &s, 0); for (int i = 0; i < n; i++) p[i] = s;"),
 ]  # fmt: skip
 
+AT_FILE = """struct g { double *data; int n; }; union u { double *p; long bits; };
+static struct g g; static double *p, *q, a[1000];
+void *malloc(unsigned long); void *memcpy(void *, void *, unsigned long);
+static double *own(int n) { double *r = malloc(n * sizeof(double)); return r; }
+static double *same(double *x) { return x; }
+static double *kept(double *x) { static double *k; if (x) k = x; return k; }
+static double *get(void) { return p; }
+static void deep(double *x) { double *y = x + 1; p = y; }
+static void set(double *x) { deep(x); }
+static void enter(struct g *v, double *x) { v->data = x; }
+static struct g made(double *x) { struct g v = {x, 1}; return v; }
+static double *down(double *x, int n) { return n ? down(x, n - 1) : x; }
+static void next(double **to, double *x, int n) { if (n) next(to, x, n - 1); else *to = x; }
+"""
+APART_BY_CALLS = [
+    ("arrays of one function", "p = own(n); q = own(n);", "q[i] = p[i - 1]"),
+    ("structs that one function sets", "struct g v, w; enter(&v, x); enter(&w, y);", "v.data[i] = w.data[i - 1]"),
+    ("two results", "double *r = same(x), *s = same(y);", "r[i] = s[i - 1]"),
+]
+OVERLAPPING_BY_CALLS = [
+    ("a field of the file", "enter(&g, x);", "x[i] = g.data[i - 1]"),
+    ("a pointer of the file", "set(x);", "x[i] = p[i - 1]"),
+    ("a field of a variable", "struct g v; enter(&v, x);", "x[i] = v.data[i - 1]"),
+    ("a field of what a parameter leads to", "enter(w, x);", "w->data[i] = x[i - 1]"),
+    ("what a function returns of the file", "double *r = get();", "r[i] = p[i - 1]"),
+    ("what it returns of its arguments", "double *r = same(same(x));", "r[i] = x[i - 1]"),
+    ("a static variable of a function", "kept(x); double *r = kept(0);", "r[i] = x[i - 1]"),
+    ("a struct that is returned", "struct g v = made(x);", "v.data[i] = x[i - 1]"),
+    ("a function that calls itself", "double *r = down(x, n);", "r[i] = x[i - 1]"),
+    ("one that sets what it is given", "double *r = 0; next(&r, x, n);", "r[i] = x[i - 1]"),
+    ("a copied struct", "struct g v, u; v.data = x; memcpy(&u, &v, sizeof u);", "u.data[i] = x[i - 1]"),
+    ("a copy of what pointers lead to", "w->data = x; memcpy(w + 1, w, sizeof *w);", "w[1].data[i] = x[i - 1]"),
+    ("a struct that is chosen", "struct g u, v; v.data = x; u = n ? v : g;", "u.data[i] = x[i - 1]"),
+    ("another member of a union", "union u b, c; b.p = x; c.bits = b.bits;", "c.p[i] = x[i - 1]"),
+    ("a union in a copied struct", "struct { union u k; } b, c; b.k.p = x; c = b;", "c.k.p[i] = x[i - 1]"),
+    ("an integer", "long k = (long) x; double *r = (double *) ((k + 15) & ~15);", "r[i] = x[i - 1]"),
+]
+
+
+def verdict_with_calls(tmp_path: Path, around: str, statement: str) -> str:
+    path = tmp_path / "f.c"
+    loop = f"for (int i = 1; i < n; i++) {statement} + 1;"
+    path.write_text(f"{AT_FILE}void f(int n, double *x, double *y, struct g *w) {{ {around} {loop} }}\n")
+    (file,) = scan([Source(path)], 1)
+    return next(n.verdict for n in file.nests)
+
 
 def verdict(tmp_path: Path, body: str) -> str:
     path = tmp_path / "f.c"
@@ -78,3 +124,25 @@ def test_a_codelet_with_two_names_of_one_number_is_refused(tmp_path: Path) -> No
         load(path, kernel="f:5")
     (nest,) = survey(path).nests
     assert what in str(nest.refusal)
+
+
+@pytest.mark.parametrize(("around", "statement"), [case[1:] for case in OVERLAPPING_BY_CALLS],
+                         ids=[case[0] for case in OVERLAPPING_BY_CALLS])  # fmt: skip
+def test_what_functions_of_the_file_set_is_known(tmp_path: Path, around: str, statement: str) -> None:
+    assert verdict_with_calls(tmp_path, around, statement) == "sequential"
+
+
+@pytest.mark.parametrize(("around", "statement"), [case[1:] for case in APART_BY_CALLS],
+                         ids=[case[0] for case in APART_BY_CALLS])  # fmt: skip
+def test_two_calls_of_one_function_stay_apart(tmp_path: Path, around: str, statement: str) -> None:
+    assert verdict_with_calls(tmp_path, around, statement) == "parallel"
+
+
+def test_what_another_function_does_with_pointers_of_the_file_is_known(tmp_path: Path) -> None:
+    path = tmp_path / "f.c"
+    path.write_text(f"""{AT_FILE}void enter_both(double *x) {{ p = x; g.data = x + 1; }}
+void f(int n) {{ for (int i = 1; i < n; i++) p[i] = g.data[i - 1]; }}
+void h(int n) {{ for (int i = 1; i < n; i++) p[i] = a[i - 1]; }}
+""")
+    (file,) = scan([Source(path)], 1)
+    assert [n.verdict for n in file.nests] == ["sequential", "parallel"]

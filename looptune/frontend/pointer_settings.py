@@ -1,0 +1,313 @@
+"""What the functions of a file set pointers to, with the functions that they call.
+
+    void set(struct v *s, double *x) { s->data = x; }
+    set(&w, a);               the copy of ``set`` that stands for this call has  s = &w,  x = a,  s->data = x
+
+A call of a function of the file stands for a copy of its text with other names, so that two calls stay apart (call
+strings; M. Sharir, A. Pnueli, Two approaches to interprocedural data flow analysis, 1981). Calls that lie deeper than
+``_MOST_DEEP`` calls, or are more than ``_MOST_COPIES``, share one copy for each function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from looptune.frontend import c_ast
+from looptune.frontend.name_resolution import resolve
+from looptune.frontend.normalize.struct_layout import lvalue_type
+
+ALLOCATE = ("malloc", "calloc", "realloc", "aligned_alloc", "alloca", "valloc", "memalign", "_mm_malloc")
+_COPY = ("memcpy", "memmove", "__builtin_memcpy", "__builtin_memmove", "__builtin___memcpy_chk")
+_ADDRESS = ("int64", "uint64")
+"""The integers that can hold an address."""
+_MOST_DEEP = 3
+_MOST_COPIES = 400
+
+Setting = tuple[Any, Any]
+"""What is set, and the value."""
+
+
+def has_pointer(kind: c_ast.Type) -> bool:
+    """Tell whether a variable of a type may lead to memory that has another name."""
+    while isinstance(kind, c_ast.ArrayOf):
+        kind = kind.of
+    return not isinstance(kind, c_ast.Basic)
+
+
+def aimed(value: Any) -> Any:
+    """Return the lvalue whose address a value is, or the value."""
+    return value.arg if isinstance(value, c_ast.Unary) and value.op == "&" else value
+
+
+def is_union(kind: c_ast.Type | None) -> bool:
+    """Tell whether a type is a union; a struct with bit-fields is none."""
+    return isinstance(kind, c_ast.Overlapping) and kind.tag.startswith("union ")
+
+
+def settings(node: Any, without: Collection[int] = (), known: Collection[str] = ()) -> Iterator[Setting]:
+    """Yield what a function sets, with the values; a call may set what the addresses lead to that it is given.
+
+    Those of the statements ``without``, by their ids, are left out, and what calls of ``known`` functions set.
+    """
+    match node:
+        case c_ast.Declare(name, _, init) if init is not None:
+            yield c_ast.Name(name), init
+        case c_ast.Assignment(_, target, value):
+            yield target, value
+        case c_ast.Call(name, args) if name not in known:
+            yield from ((arg.arg, node) for arg in args if isinstance(arg, c_ast.Unary) and arg.op == "&")
+            if name in _COPY and len(args) > 1:
+                yield _pointed(args[0]), _pointed(args[1])
+    for child in c_ast.children(node):
+        if id(child) not in without:
+            yield from settings(child, without, known)
+
+
+def _pointed(e: Any) -> Any:
+    """Return what a pointer leads to, by the type that it has without casts."""
+    while isinstance(e, c_ast.Cast):
+        e = e.arg
+    return e.arg if isinstance(e, c_ast.Unary) and e.op == "&" else c_ast.Unary("*", e)
+
+
+# -- pointers that are exchanged --------------------------------------------------------------------
+
+
+def swaps(node: Any) -> Iterator[tuple[frozenset[str], list[Any]]]:
+    """Yield the pointers of which statements exchange the values, and the statements that set them."""
+    match node:
+        case c_ast.Block(items):
+            yield from _exchanged(items)
+            for item in items:
+                yield from swaps(item)
+        case c_ast.For(body=body) | c_ast.While(_, body) | c_ast.Switch(_, body):
+            yield from swaps(body)
+        case c_ast.If(_, then, other):
+            yield from swaps(then)
+            yield from swaps(other)
+
+
+def _exchanged(items: Iterable[Any]) -> Iterator[tuple[frozenset[str], list[Any]]]:
+    """Yield the pointers of which statements in a row exchange the values, and the statements that set them."""
+    run: list[tuple[str, str, Any]] = []
+    for item in (*items, None):
+        match item:
+            case c_ast.Declare(name, _, c_ast.Name(value)):
+                run.append((name, value, item))
+            case c_ast.Evaluate(c_ast.Assignment("", c_ast.Name(name), c_ast.Name(value))):
+                run.append((name, value, item))
+            case _:
+                held: dict[str, str] = {}
+                for name, value, _ in run:
+                    held[name] = held.get(value, value)
+                spare = run[0][0] if run else ""
+                names = frozenset(held) - {spare}
+                if len(names) > 1 and {held[name] for name in names} == names:
+                    yield names, [made for name, _, made in run if name in names]
+                run = []
+
+
+# -- functions of the file --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Outline:
+    """What matters of a function: what it sets, and calls of functions of the file.
+
+    ``result`` is a variable that it sets to what it returns, "" for a number; ``own`` are its variables but those that
+    live from call to call; ``globals`` the file's variables with pointers that it names there. ``reaches_out``: it may
+    set something that its caller knows, or return a pointer.
+    """
+
+    function: c_ast.Function
+    settings: tuple[Setting, ...]
+    calls: tuple[c_ast.Call, ...]
+    result: str
+    params: tuple[str, ...]
+    own: frozenset[str]
+    types: Mapping[str, c_ast.Type]
+    globals: frozenset[str]
+    reaches_out: bool
+    exchanged: tuple[frozenset[str], ...]
+
+
+def _carries(target: Any, value: Any, types: Mapping[str, c_ast.Type], numbers: bool) -> bool:
+    """Tell whether what is set may hold an address; ``numbers``: addresses are converted to integers."""
+    kind = lvalue_type(target, types)
+    if not isinstance(kind, c_ast.Basic):
+        return True
+    return (numbers and kind.dtype in _ADDRESS) or (isinstance(target, c_ast.Field) and _in_union(target, types))
+
+
+def _in_union(e: c_ast.Expr, types: Mapping[str, c_ast.Type]) -> bool:
+    while isinstance(e, c_ast.Field | c_ast.Index):
+        e, is_pointer = (e.base, e.arrow) if isinstance(e, c_ast.Field) else (e.base, False)
+        if is_union(struct_of(e, is_pointer, types)):
+            return True
+    return False
+
+
+def struct_of(e: c_ast.Expr, arrow: bool, types: Mapping[str, c_ast.Type]) -> c_ast.Type | None:
+    """Return the type of the struct or union of which ``e.field`` or, with an arrow, ``e->field`` is a part."""
+    return lvalue_type(c_ast.Unary("*", e) if arrow else e, types)
+
+
+def carried(body: Any, types: Mapping[str, c_ast.Type], found: Iterable[Setting]) -> tuple[Setting, ...]:
+    """Return those that may set an address."""
+    numbers = any(_is_number_of_address(n, types) for n in c_ast.walk(body))
+    return tuple((t, v) for t, v in found if _carries(t, v, types, numbers))
+
+
+def _is_number_of_address(n: Any, types: Mapping[str, c_ast.Type]) -> bool:
+    match n:
+        case c_ast.Cast(c_ast.Basic(dtype), inner) if dtype in _ADDRESS:
+            return isinstance(lvalue_type(inner, types), c_ast.Pointer | c_ast.ArrayOf)
+    return False
+
+
+@dataclass(slots=True)
+class Settings:
+    """What functions of a file set, with copies of those that they call.
+
+    ``types`` are those of all variables; ``renamed`` are the names that the analysed function has for the file's.
+    ``results`` are the variables that hold what calls of functions of the file return, by the ids of the calls; ``own``
+    are the variables that lead nowhere before they are set.
+    """
+
+    file: c_ast.File
+    types: dict[str, c_ast.Type]
+    renamed: Mapping[str, str]
+    found: list[Setting] = field(default_factory=list)
+    results: dict[int, str] = field(default_factory=dict)
+    own: set[str] = field(default_factory=set)
+    functions: dict[str, c_ast.Function] = field(default_factory=dict)
+    outlines: dict[str, _Outline | None] = field(default_factory=dict)
+    shared: dict[str, _Outline] = field(default_factory=dict)
+    exchanged: list[frozenset[str]] = field(default_factory=list)
+    """The pointers of which statements exchange the values."""
+    copies: int = 0
+
+    def __post_init__(self) -> None:
+        self.functions = {f.name: f for f in self.file.functions}
+
+    def add_function(self, body: c_ast.Block) -> None:
+        """Add what the body of the analysed function sets."""
+        swapped = list(swaps(body))
+        self.exchanged += [pointers for pointers, _ in swapped]
+        without = {id(item) for _, items in swapped for item in items}
+        self.own |= {n.name for n in c_ast.walk(body) if isinstance(n, c_ast.Declare) and not n.static}
+        self.found += carried(body, self.types, settings(body, without, self.functions))
+        for n in c_ast.walk(body):
+            if isinstance(n, c_ast.Call):
+                self.add_call(n, ())
+
+    def add_file(self, analysed: str) -> None:
+        """Add what all functions of the file but the analysed one set that name one of its variables with pointers."""
+        for function in self.file.functions:
+            outline = None if function.name == analysed else self.outline(function)
+            if outline is not None and outline.reaches_out and outline.globals:
+                self.add_copy(self.copy(outline), (function.name,), with_params=False)
+
+    def add_call(self, call: c_ast.Call, callers: tuple[str, ...]) -> None:
+        """Add what a call sets if it calls a function of the file."""
+        function = self.functions.get(call.name)
+        outline = None if function is None or len(function.params) != len(call.args) else self.outline(function)
+        if outline is None:
+            self.found += carried(call, self.types, settings(call))
+            return
+        made = outline
+        if outline.reaches_out:
+            known = len(callers) >= _MOST_DEEP or call.name in callers or self.copies > _MOST_COPIES
+            if known and call.name in self.shared:
+                made = self.shared[call.name]
+            else:
+                made = self.copy(outline)
+                if known:
+                    self.shared[call.name] = made
+                self.add_copy(made, (*callers, call.name), with_params=True)
+            self.found += [(c_ast.Name(name), arg) for name, arg in zip(made.params, call.args, strict=True)]
+        self.results[id(call)] = made.result
+
+    def add_copy(self, outline: _Outline, callers: tuple[str, ...], *, with_params: bool) -> None:
+        self.own |= outline.own
+        if with_params:
+            self.own.update(outline.params)
+        self.found += outline.settings
+        self.exchanged += outline.exchanged
+        for call in outline.calls:
+            self.add_call(call, callers)
+
+    def outline(self, function: c_ast.Function) -> _Outline | None:
+        """Return the outline of a function of the file; None while it is made, as for a function that calls itself."""
+        if function.name not in self.outlines:
+            self.outlines[function.name] = None
+            self.outlines[function.name] = self.made(function)
+        return self.outlines[function.name]
+
+    def made(self, function: c_ast.Function) -> _Outline:
+        mark = f"{function.name}:"
+        params = tuple(f"{p.name}#{mark}" for p in function.params)
+        body = resolve(function.body, dict(zip((p.name for p in function.params), params, strict=True)), mark)
+        declared = [n for n in c_ast.walk(body) if isinstance(n, c_ast.Declare)]
+        types = {d.name: d.type for d in declared}
+        types |= {name: _as_parameter(p.type) for name, p in zip(params, function.params, strict=True)}
+        around = {**self.types, **{d.name: d.type for d in self.file.globals}, **types}
+        exchanged = list(swaps(body))
+        without = {id(item) for _, items in exchanged for item in items}
+        found = carried(body, around, settings(body, without, self.functions))
+        calls = tuple(n for n in c_ast.walk(body) if isinstance(n, c_ast.Call) and n.name in self.functions)
+        own = frozenset(d.name for d in declared if not d.static)
+        result = f"{function.name}#{mark}" if has_pointer(function.result) else ""
+        if result:
+            values = [n.value for n in c_ast.walk(body) if isinstance(n, c_ast.Return) and n.value is not None]
+            types[result] = function.result
+            own |= {result}
+            found = (*found, *((c_ast.Name(result), value) for value in values))
+        inner = [o for c in calls if (o := self.outline(self.functions[c.name])) is not None]
+        outer = {d.name for d in self.file.globals if has_pointer(d.type)}
+        named = {n.name for e in (*found, *calls) for part in (e if isinstance(e, tuple) else (e,))
+                 for n in c_ast.walk(part) if isinstance(n, c_ast.Name)}  # fmt: skip
+        named = named.union(*(pointers for pointers, _ in exchanged))
+        names = frozenset(named & outer).union(*(o.globals for o in inner))
+        mine = own | set(params)
+        out = any(not (isinstance(t, c_ast.Name) and t.name in mine) for t, _ in found)
+        out = out or any(not pointers <= mine for pointers, _ in exchanged)
+        calls_itself = any(c.name == function.name for c in calls)
+        reaches_out = out or calls_itself or bool(result) or any(o.reaches_out for o in inner)
+        return _Outline(function, found, calls, result, params, own, types, names, reaches_out,
+                        tuple(pointers for pointers, _ in exchanged))  # fmt: skip
+
+    def copy(self, outline: _Outline) -> _Outline:
+        """Return an outline with names of its own; variables of the file have those of the analysed function."""
+        self.copies += 1
+        new = {name: f"{name}{self.copies}" for name in (*outline.own, *outline.params)}
+        names = {**self.renamed, **new}
+        calls: dict[int, c_ast.Call] = {}
+
+        def copied(node: Any) -> Any:
+            match node:
+                case c_ast.Name(name):
+                    return replace(node, name=names[name]) if name in names else node
+                case c_ast.Call():
+                    # two copies of a call are two calls, whether or not they have names in them
+                    if id(node) not in calls:
+                        calls[id(node)] = replace(node, args=tuple(map(copied, node.args)))
+                    return calls[id(node)]
+            return c_ast.map_children(copied, node)
+
+        self.types |= {new.get(name, name): kind for name, kind in outline.types.items()}
+        return replace(
+            outline,
+            settings=tuple((copied(target), copied(value)) for target, value in outline.settings),
+            calls=tuple(map(copied, outline.calls)),
+            result=new.get(outline.result, ""),
+            params=tuple(new[name] for name in outline.params),
+            own=frozenset(new[name] for name in outline.own),
+            exchanged=tuple(frozenset(names.get(n, n) for n in pointers) for pointers in outline.exchanged),
+        )
+
+
+def _as_parameter(kind: c_ast.Type) -> c_ast.Type:
+    return c_ast.Pointer(kind.of) if isinstance(kind, c_ast.ArrayOf) else kind
