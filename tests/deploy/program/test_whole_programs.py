@@ -16,11 +16,16 @@ from looptune.frontend import Unit, load_each
 from tests.helpers.command_line import looptune
 from tests.helpers.paths import POLYBENCH, ROOT
 from tests.helpers.synthetic_database import context, keep, this_cpu
-from tests.helpers.whole_programs import agrees, build
+from tests.helpers.whole_programs import WholeProgram, agrees, build
 
 HERE = Path(__file__).parent / "programs"
 FUNCTIONS = ("dot", "find", "tables", "pairs", "aliased")
 SUITE = sorted([*POLYBENCH.glob("*.c"), *(POLYBENCH / "c").glob("*.c")])
+
+
+@pytest.fixture(scope="module")
+def refusing(tmp_path_factory: pytest.TempPathFactory, driver: Path) -> WholeProgram:
+    return build([HERE / "faults.c"], tmp_path_factory.mktemp("refusing"), driver)
 
 
 def named(names: tuple[str, ...]) -> list[str]:
@@ -96,6 +101,18 @@ def test_a_child_does_not_wait_for_its_parents_threads(tmp_path: Path, driver: P
     assert plain.out.count("\n") == 6
     for ran in (program.on_host(OMP_NUM_THREADS=3), program.on_device()):
         assert (ran.code, ran.out) == (plain.code, plain.out), ran
+
+
+@pytest.mark.parametrize(
+    "step", ["cuEventRecord", "cuStreamWaitEvent", "cuMemcpyHtoDAsync_v2", "cuCtxPushCurrent_v2", "cuMemAlloc_v2"]
+)
+def test_a_step_that_the_driver_refuses(step: str, refusing: WholeProgram) -> None:
+    """The program prints what it would, or ends and names the array that was only on the device."""
+    wanted = refusing.plain().out
+    for k in range(1, 19):
+        ran = refusing.on_device(FAKE_CUDA_FAIL=f"{step}:{k}=2")
+        lost = ran.code == 70 and "on the device only, and are lost" in ran.said
+        assert lost or (ran.code, ran.out) == (0, wanted), (k, ran)
 
 
 @pytest.mark.wide

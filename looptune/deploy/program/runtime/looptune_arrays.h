@@ -34,7 +34,8 @@ static void settle(struct mirror *m) {
     m->owner = NULL;
 }
 
-/* Before the original loops run on the host: give them what is on the device, and note what they will overwrite. */
+/* Before the original loops run on the host: give them what is on the device, and note which copies are old from then
+   on: of what they will overwrite, and of what the call would have sent. */
 static void give_to_host(const struct looptune_array *arrays, int count) {
     int k;
     for (k = 0; k < count; k++) {
@@ -45,7 +46,7 @@ static void give_to_host(const struct looptune_array *arrays, int count) {
             if (!meet(m->host, m->bytes, host, a->bytes)) continue;
             if (!(a->flags & LOOPTUNE_READ) && host <= m->host && m->host + m->bytes <= host + a->bytes) m->newer = 0;
             settle(m);
-            if (is_written(a)) m->current = 0;
+            if (is_written(a) || !(a->flags & LOOPTUNE_PRESENT)) m->current = 0;
         }
     }
 }

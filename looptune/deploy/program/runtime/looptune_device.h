@@ -55,7 +55,10 @@ static int enter(void) {
     int status;
     pthread_mutex_lock(&lock);
     status = open_device();
-    if (status == LOOPTUNE_OK && !worked(cuda.push_context(all.context), "cuCtxPushCurrent")) status = LOOPTUNE_FAILED;
+    if (status == LOOPTUNE_OK && !worked(cuda.push_context(all.context), "cuCtxPushCurrent")) {
+        lose_device(); /* whatever the error is: nothing can be fetched */
+        status = LOOPTUNE_FAILED;
+    }
     return status;
 }
 static void leave(int status) {
@@ -100,14 +103,9 @@ static int change_halves(void) {
     return 1;
 }
 
-/* Queue the copying of an array to the device. The host may change it at once. Where nothing that is queued uses the
-   memory, it is copied beside the kernels that run, and those that are queued later wait for it. */
-static int send_bytes(struct block *to, const char *from, unsigned long long bytes) {
-    int beside = all.queued > all.done && to->used <= all.done;
-    looptune_address at = to->at;
+/* Queue the copying of an array to the device in parts, beside the kernels or after them. */
+static int send_parts(looptune_address at, const char *from, unsigned long long bytes, int beside) {
     cu_handle stream = beside ? all.copies : all.stream;
-    if (!have_staging()) return 0;
-    if (!beside) to->used = ++all.queued;
     while (bytes) {
         unsigned long long part;
         char *staged;
@@ -122,8 +120,24 @@ static int send_bytes(struct block *to, const char *from, unsigned long long byt
         from += part;
         bytes -= part;
     }
-    return !beside || (worked(cuda.record_event(all.arrived, all.copies), "cuEventRecord") &&
-                       worked(cuda.let_wait(all.stream, all.arrived, 0), "cuStreamWaitEvent"));
+    return 1;
+}
+
+/* Queue the copying of an array to the device. The host may change it at once. Where nothing that is queued uses the
+   memory, it is copied beside the kernels that run, and those that are queued later wait for it. After an error that
+   is waited for here: nothing else would, and the memory that it copies from and to is used again. */
+static int send_bytes(struct block *to, const char *from, unsigned long long bytes) {
+    int beside = all.queued > all.done && to->used <= all.done;
+    if (!have_staging()) return 0;
+    if (!beside) {
+        to->used = ++all.queued;
+        return send_parts(to->at, from, bytes, 0);
+    }
+    if (send_parts(to->at, from, bytes, 1) && worked(cuda.record_event(all.arrived, all.copies), "cuEventRecord") &&
+        worked(cuda.let_wait(all.stream, all.arrived, 0), "cuStreamWaitEvent"))
+        return 1;
+    if (!all.lost && !worked(cuda.wait_stream(all.copies), "cuStreamSynchronize")) lose_device();
+    return 0;
 }
 
 /* A part of an array on its way to the host. */

@@ -319,6 +319,14 @@ static int leaves_device_usable(int error) {
     return 0;
 }
 
+/* No call of the driver is made from now on, for `all.reason`. */
+static void lose_device(void) {
+    if (all.lost) return;
+    all.lost = 1;
+    snprintf(all.unavailable, sizeof all.unavailable, "the device failed: %.200s", all.reason);
+    if (all.verbose && !all.left) say("%s; it is not used again", all.unavailable);
+}
+
 /* Whether a call of the driver worked; if not, the reason is kept, and whether the device can still be used. */
 static int worked(int error, const char *call) {
     const char *name = NULL;
@@ -330,11 +338,7 @@ static int worked(int error, const char *call) {
     }
     if (!cuda.get_error_name || cuda.get_error_name(error, &name) != 0 || !name) name = "an unknown error";
     because(LOOPTUNE_FAILED, "%s: %s (%d)", call, name, error);
-    if (all.driver == READY && !leaves_device_usable(error)) {
-        all.lost = 1;
-        snprintf(all.unavailable, sizeof all.unavailable, "the device failed: %.200s", all.reason);
-        if (all.verbose && !all.left) say("%s; it is not used again", all.unavailable);
-    }
+    if (all.driver == READY && !leaves_device_usable(error)) lose_device();
     return 0;
 }
 
