@@ -10,16 +10,19 @@ strings; M. Sharir, A. Pnueli, Two approaches to interprocedural data flow analy
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from looptune.frontend import c_ast
-from looptune.frontend.name_resolution import resolve
+from looptune.frontend.name_resolution import base, resolve, used_names
 from looptune.frontend.normalize.struct_layout import lvalue_type
 
 ALLOCATE = ("malloc", "calloc", "realloc", "aligned_alloc", "alloca", "valloc", "memalign", "_mm_malloc")
 _COPY = ("memcpy", "memmove", "__builtin_memcpy", "__builtin_memmove", "__builtin___memcpy_chk")
+THROUGH_POINTER = "call@"
+"""Begins the name of the result of a call through a pointer, which may also call a function of another file."""
 _ADDRESS = ("int64", "uint64")
 """The integers that can hold an address."""
 _MOST_DEEP = 3
@@ -60,6 +63,8 @@ def settings(node: Any, without: Collection[int] = (), known: Collection[str] = 
             yield from ((arg.arg, node) for arg in args if isinstance(arg, c_ast.Unary) and arg.op == "&")
             if name in _COPY and len(args) > 1:
                 yield _pointed(args[0]), _pointed(args[1])
+        case c_ast.PointerCall():
+            yield from ((arg.arg, node) for arg in node.expressions if isinstance(arg, c_ast.Unary) and arg.op == "&")
     for child in c_ast.children(node):
         if id(child) not in without:
             yield from settings(child, without, known)
@@ -114,23 +119,22 @@ def _exchanged(items: Iterable[Any]) -> Iterator[tuple[frozenset[str], list[Any]
 
 @dataclass(frozen=True, slots=True)
 class _Outline:
-    """What matters of a function: what it sets, and calls of functions of the file.
+    """What matters of a function: what it sets, and calls of functions of the file and through pointers.
 
     ``result`` is a variable that it sets to what it returns, "" for a number; ``own`` are its variables but those that
-    live from call to call; ``globals`` the file's variables with pointers that it names there. ``reaches_out``: it may
-    set something that its caller knows, or return a pointer.
+    live from call to call. ``exchanged`` are pointers of which statements exchange the values. ``reaches_out``: it may
+    set something that its caller knows, or return a pointer; ``names_globals``: it may set one of the file's pointers.
     """
 
-    function: c_ast.Function
     settings: tuple[Setting, ...]
-    calls: tuple[c_ast.Call, ...]
+    calls: tuple[c_ast.Call | c_ast.PointerCall, ...]
     result: str
     params: tuple[str, ...]
     own: frozenset[str]
     types: Mapping[str, c_ast.Type]
-    globals: frozenset[str]
-    reaches_out: bool
     exchanged: tuple[frozenset[str], ...]
+    reaches_out: bool
+    names_globals: bool
 
 
 def _carries(target: Any, value: Any, types: Mapping[str, c_ast.Type], numbers: bool) -> bool:
@@ -167,13 +171,102 @@ def _is_number_of_address(n: Any, types: Mapping[str, c_ast.Type]) -> bool:
     return False
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _FileById:
+    """A file as the key of a cache: equal to itself only."""
+
+    file: c_ast.File
+
+    def __hash__(self) -> int:
+        return id(self.file)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _FileById) and self.file is other.file
+
+
+class _Outlines:
+    """The outlines of the functions of a file, each made when it is first wanted.
+
+    ``taken`` are the functions that are used as values: a call through a pointer may call them.
+    """
+
+    def __init__(self, file: c_ast.File) -> None:
+        self.functions = {f.name: f for f in file.functions}
+        self.types = {**file.structs, **{d.name: d.type for d in file.globals}}
+        self.with_pointers = frozenset(d.name for d in file.globals if has_pointer(d.type))
+        values = used_names((*(f.body for f in file.functions), *file.globals))
+        self.taken = tuple(f for f in file.functions if f.name in values)
+        self.known: dict[str, _Outline | None] = {}
+
+    def called(self, call: c_ast.Call) -> _Outline | None:
+        """Return the outline of the function that a call calls, None if the file does not define such a one."""
+        function = self.functions.get(call.name)
+        return None if function is None or len(function.params) != len(call.args) else self.of(function)
+
+    def of(self, function: c_ast.Function) -> _Outline | None:
+        """Return the outline of a function of the file, None while it is made."""
+        if function.name not in self.known:
+            self.known[function.name] = None
+            self.known[function.name] = self.made(function)
+        return self.known[function.name]
+
+    def made(self, function: c_ast.Function) -> _Outline:
+        mark = f"{function.name}:"
+        params = {p.name: f"{p.name}#{mark}" for p in function.params}
+        body = resolve(function.body, params, mark)
+        declared = [n for n in c_ast.walk(body) if isinstance(n, c_ast.Declare)]
+        types = {d.name: d.type for d in declared}
+        types |= {params[p.name]: _as_parameter(p.type) for p in function.params}
+        exchanged, found = set_in(body, {**self.types, **types}, self.functions)
+        own = {d.name for d in declared if not d.static}
+        result = f"{function.name}#{mark}" if has_pointer(function.result) else ""
+        if result:
+            types[result] = function.result
+            own.add(result)
+            returned = (n.value for n in c_ast.walk(body) if isinstance(n, c_ast.Return) and n.value is not None)
+            found = (*found, *((c_ast.Name(result), value) for value in returned))
+        calls = tuple(self.calls_in(body, {**self.types, **types}))
+        # of a function that calls this one, nothing is known yet
+        inner = [self.called(c) if isinstance(c, c_ast.Call) else None for c in calls]
+        swapped = frozenset().union(*exchanged)
+        mine = own.union(params.values())
+        here = used_names(e for pair in found for e in pair) | used_names(calls) | swapped
+        sets_more = any(not (isinstance(t, c_ast.Name) and t.name in mine) for t, _ in found) or not swapped <= mine
+        return _Outline(
+            found, calls, result, tuple(params[p.name] for p in function.params), frozenset(own), types, exchanged,
+            reaches_out=sets_more or bool(result) or any(o is None or o.reaches_out for o in inner),
+            names_globals=bool(here & self.with_pointers) or any(o is None or o.names_globals for o in inner),
+        )  # fmt: skip
+
+    def calls_in(self, body: c_ast.Block, types: Iterable[str]) -> Iterator[c_ast.Call | c_ast.PointerCall]:
+        """Yield the calls of functions of the file, and those through pointers, as of variables with ``types``."""
+        called = {*self.functions, *map(base, types)}
+        for n in c_ast.walk(body):
+            if isinstance(n, c_ast.PointerCall) or (isinstance(n, c_ast.Call) and n.name in called):
+                yield n
+
+
+@lru_cache(maxsize=2)
+def _outlines(key: _FileById) -> _Outlines:
+    return _Outlines(key.file)
+
+
+def set_in(
+    body: c_ast.Block, types: Mapping[str, c_ast.Type], known: Collection[str]
+) -> tuple[tuple[frozenset[str], ...], tuple[Setting, ...]]:
+    """Return the pointers that a body exchanges, and what else it sets to addresses but by calls of ``known``."""
+    exchanged = list(swaps(body))
+    without = {id(item) for _, items in exchanged for item in items}
+    return tuple(pointers for pointers, _ in exchanged), carried(body, types, settings(body, without, known))
+
+
 @dataclass(slots=True)
 class Settings:
     """What functions of a file set, with copies of those that they call.
 
     ``types`` are those of all variables; ``renamed`` are the names that the analysed function has for the file's.
-    ``results`` are the variables that hold what calls of functions of the file return, by the ids of the calls; ``own``
-    are the variables that lead nowhere before they are set.
+    ``results`` are the variables that hold what calls of functions of the file return, and of functions through
+    pointers, by the ids of the calls; ``own`` are the variables that lead nowhere before they are set.
     """
 
     file: c_ast.File
@@ -182,118 +275,99 @@ class Settings:
     found: list[Setting] = field(default_factory=list)
     results: dict[int, str] = field(default_factory=dict)
     own: set[str] = field(default_factory=set)
-    functions: dict[str, c_ast.Function] = field(default_factory=dict)
-    outlines: dict[str, _Outline | None] = field(default_factory=dict)
     shared: dict[str, _Outline] = field(default_factory=dict)
     exchanged: list[frozenset[str]] = field(default_factory=list)
     """The pointers of which statements exchange the values."""
     copies: int = 0
 
-    def __post_init__(self) -> None:
-        self.functions = {f.name: f for f in self.file.functions}
+    @property
+    def outlines(self) -> _Outlines:
+        return _outlines(_FileById(self.file))
 
     def add_function(self, body: c_ast.Block) -> None:
         """Add what the body of the analysed function sets."""
-        swapped = list(swaps(body))
-        self.exchanged += [pointers for pointers, _ in swapped]
-        without = {id(item) for _, items in swapped for item in items}
+        exchanged, found = set_in(body, self.types, self.outlines.functions)
+        self.exchanged += exchanged
         self.own |= {n.name for n in c_ast.walk(body) if isinstance(n, c_ast.Declare) and not n.static}
-        self.found += carried(body, self.types, settings(body, without, self.functions))
-        for n in c_ast.walk(body):
-            if isinstance(n, c_ast.Call):
-                self.add_call(n, ())
+        self.found += found
+        self.add_calls(self.outlines.calls_in(body, self.types), ())
 
     def add_file(self, analysed: str) -> None:
         """Add what all functions of the file but the analysed one set that name one of its variables with pointers."""
         for function in self.file.functions:
-            outline = None if function.name == analysed else self.outline(function)
-            if outline is not None and outline.reaches_out and outline.globals:
-                self.add_copy(self.copy(outline), (function.name,), with_params=False)
+            outline = None if function.name == analysed else self.outlines.of(function)
+            if outline is not None and outline.names_globals:
+                self.add_copy(self.copy(outline), (function.name,))
 
-    def add_call(self, call: c_ast.Call, callers: tuple[str, ...]) -> None:
-        """Add what a call sets if it calls a function of the file."""
-        function = self.functions.get(call.name)
-        outline = None if function is None or len(function.params) != len(call.args) else self.outline(function)
-        if outline is None:
-            self.found += carried(call, self.types, settings(call))
-            return
-        made = outline
-        if outline.reaches_out:
-            known = len(callers) >= _MOST_DEEP or call.name in callers or self.copies > _MOST_COPIES
-            if known and call.name in self.shared:
-                made = self.shared[call.name]
+    def add_calls(self, calls: Iterable[c_ast.Call | c_ast.PointerCall], callers: tuple[str, ...]) -> None:
+        """Add what calls set of functions of the file; ``callers`` are the functions in which they stand."""
+        for call in calls:
+            if isinstance(call, c_ast.PointerCall):
+                self.add_pointer_call(call, call.expressions[1:])
+                continue
+            if call.name not in self.outlines.functions:
+                self.add_pointer_call(call, call.args)
+                continue
+            outline = self.outlines.called(call)
+            if outline is None:
+                self.found += carried(call, self.types, settings(call))
+            elif not outline.reaches_out:
+                self.results[id(call)] = ""
             else:
-                made = self.copy(outline)
-                if known:
-                    self.shared[call.name] = made
-                self.add_copy(made, (*callers, call.name), with_params=True)
-            self.found += [(c_ast.Name(name), arg) for name, arg in zip(made.params, call.args, strict=True)]
-        self.results[id(call)] = made.result
+                is_shared = len(callers) >= _MOST_DEEP or call.name in callers or self.copies > _MOST_COPIES
+                made = self.called(call.name, outline, callers, is_shared=is_shared)
+                self.bind(made, call.args)
+                self.results[id(call)] = made.result
 
-    def add_copy(self, outline: _Outline, callers: tuple[str, ...], *, with_params: bool) -> None:
+    def add_pointer_call(self, call: c_ast.Call | c_ast.PointerCall, args: Sequence[c_ast.Expr]) -> None:
+        """Add what a call through a pointer sets, which may call any function that the file uses as a value."""
+        result = f"{THROUGH_POINTER}{id(call)}"
+        self.own.add(result)
+        self.results[id(call)] = result
+        for function in self.outlines.taken:
+            outline = self.outlines.of(function)
+            if outline is not None and outline.reaches_out and len(args) == len(outline.params):
+                made = self.called(function.name, outline, (), is_shared=True)
+                self.bind(made, args)
+                if made.result:
+                    self.found.append((c_ast.Name(result), c_ast.Name(made.result)))
+
+    def called(self, name: str, outline: _Outline, callers: tuple[str, ...], *, is_shared: bool) -> _Outline:
+        """Return the copy of a function for a call: one of its own, or one for all calls that share it."""
+        if is_shared and name in self.shared:
+            return self.shared[name]
+        made = self.copy(outline)
+        if is_shared:
+            self.shared[name] = made
+        self.own.update(made.params)
+        self.add_copy(made, (*callers, name))
+        return made
+
+    def bind(self, made: _Outline, args: Iterable[c_ast.Expr]) -> None:
+        self.found += [(c_ast.Name(name), arg) for name, arg in zip(made.params, args, strict=True)]
+
+    def add_copy(self, outline: _Outline, callers: tuple[str, ...]) -> None:
+        """Add what a copy of a function sets; its parameters lead to memory of their own unless they are bound."""
         self.own |= outline.own
-        if with_params:
-            self.own.update(outline.params)
         self.found += outline.settings
         self.exchanged += outline.exchanged
-        for call in outline.calls:
-            self.add_call(call, callers)
-
-    def outline(self, function: c_ast.Function) -> _Outline | None:
-        """Return the outline of a function of the file; None while it is made, as for a function that calls itself."""
-        if function.name not in self.outlines:
-            self.outlines[function.name] = None
-            self.outlines[function.name] = self.made(function)
-        return self.outlines[function.name]
-
-    def made(self, function: c_ast.Function) -> _Outline:
-        mark = f"{function.name}:"
-        params = tuple(f"{p.name}#{mark}" for p in function.params)
-        body = resolve(function.body, dict(zip((p.name for p in function.params), params, strict=True)), mark)
-        declared = [n for n in c_ast.walk(body) if isinstance(n, c_ast.Declare)]
-        types = {d.name: d.type for d in declared}
-        types |= {name: _as_parameter(p.type) for name, p in zip(params, function.params, strict=True)}
-        around = {**self.types, **{d.name: d.type for d in self.file.globals}, **types}
-        exchanged = list(swaps(body))
-        without = {id(item) for _, items in exchanged for item in items}
-        found = carried(body, around, settings(body, without, self.functions))
-        calls = tuple(n for n in c_ast.walk(body) if isinstance(n, c_ast.Call) and n.name in self.functions)
-        own = frozenset(d.name for d in declared if not d.static)
-        result = f"{function.name}#{mark}" if has_pointer(function.result) else ""
-        if result:
-            values = [n.value for n in c_ast.walk(body) if isinstance(n, c_ast.Return) and n.value is not None]
-            types[result] = function.result
-            own |= {result}
-            found = (*found, *((c_ast.Name(result), value) for value in values))
-        inner = [o for c in calls if (o := self.outline(self.functions[c.name])) is not None]
-        outer = {d.name for d in self.file.globals if has_pointer(d.type)}
-        named = {n.name for e in (*found, *calls) for part in (e if isinstance(e, tuple) else (e,))
-                 for n in c_ast.walk(part) if isinstance(n, c_ast.Name)}  # fmt: skip
-        named = named.union(*(pointers for pointers, _ in exchanged))
-        names = frozenset(named & outer).union(*(o.globals for o in inner))
-        mine = own | set(params)
-        out = any(not (isinstance(t, c_ast.Name) and t.name in mine) for t, _ in found)
-        out = out or any(not pointers <= mine for pointers, _ in exchanged)
-        calls_itself = any(c.name == function.name for c in calls)
-        reaches_out = out or calls_itself or bool(result) or any(o.reaches_out for o in inner)
-        return _Outline(function, found, calls, result, params, own, types, names, reaches_out,
-                        tuple(pointers for pointers, _ in exchanged))  # fmt: skip
+        self.add_calls(outline.calls, callers)
 
     def copy(self, outline: _Outline) -> _Outline:
         """Return an outline with names of its own; variables of the file have those of the analysed function."""
         self.copies += 1
         new = {name: f"{name}{self.copies}" for name in (*outline.own, *outline.params)}
         names = {**self.renamed, **new}
-        calls: dict[int, c_ast.Call] = {}
+        calls: dict[int, Any] = {}
 
         def copied(node: Any) -> Any:
             match node:
                 case c_ast.Name(name):
                     return replace(node, name=names[name]) if name in names else node
-                case c_ast.Call():
+                case c_ast.Call() | c_ast.PointerCall():
                     # two copies of a call are two calls, whether or not they have names in them
                     if id(node) not in calls:
-                        calls[id(node)] = replace(node, args=tuple(map(copied, node.args)))
+                        calls[id(node)] = replace(c_ast.map_children(copied, node))
                     return calls[id(node)]
             return c_ast.map_children(copied, node)
 

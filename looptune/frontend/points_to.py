@@ -22,7 +22,7 @@ from typing import Any
 
 from looptune.frontend import c_ast
 from looptune.frontend.normalize.struct_layout import lvalue_type
-from looptune.frontend.pointer_settings import ALLOCATE, Settings, has_pointer, is_union, struct_of
+from looptune.frontend.pointer_settings import ALLOCATE, THROUGH_POINTER, Settings, has_pointer, is_union, struct_of
 
 Objects = frozenset[str]
 NO_OBJECTS: Objects = frozenset()
@@ -47,6 +47,8 @@ class PointsTo:
     """The pointers that exchange their values with each other."""
     led: dict[str, set[str]] = field(default_factory=dict)
     changed: bool = False
+    is_solving: bool = True
+    """Afterwards, a name of an exchanged pointer is given what it has without that: it is compared with the others."""
 
     @classmethod
     def of(
@@ -70,6 +72,7 @@ class PointsTo:
             found.changed = False
             for target, value in settings.found:
                 found.set(target, value)
+        found.is_solving = False
         return found
 
     def others(self, name: str) -> frozenset[str]:
@@ -148,7 +151,8 @@ class PointsTo:
             case c_ast.Call():
                 return self.returned(e)
             case c_ast.Unsupported(parts=parts):
-                return NO_OBJECTS.union(*(self.reached(part) for part in parts if isinstance(part, c_ast.Expr)))
+                called = self.at(self.results[id(e)]) if id(e) in self.results else NO_OBJECTS
+                return called.union(*(self.reached(part) for part in parts if isinstance(part, c_ast.Expr)))
         return NO_OBJECTS
 
     def at_lvalue(self, e: Any) -> Objects:
@@ -157,6 +161,8 @@ class PointsTo:
         places = self.members(e, kind)
         if isinstance(kind, c_ast.ArrayOf):
             return places
+        if isinstance(e, c_ast.Name) and isinstance(kind, c_ast.Pointer) and not self.is_solving:
+            return self.before_swaps(e.name)
         if isinstance(kind, c_ast.Basic) or (kind is None and isinstance(e, c_ast.Name)):
             # a number leads only to an address that it was set to
             in_union = any(place.endswith(_UNION) for place in places)
@@ -165,11 +171,11 @@ class PointsTo:
 
     def returned(self, call: c_ast.Call) -> Objects:
         """Return the objects into which the result of a call may lead."""
-        if id(call) in self.results:
-            result = self.results[id(call)]
+        result = self.results.get(id(call))
+        if result is not None and not result.startswith(THROUGH_POINTER):
             return self.at(result) if result else NO_OBJECTS
         # calls that a macro makes have one place
-        made = frozenset({f"{call.name}@{id(call)}"})
+        made = frozenset({f"{call.name}@{id(call)}"}) | (self.at(result) if result else NO_OBJECTS)
         return made if call.name in ALLOCATE else made.union(*map(self.reached, call.args))
 
     def reached(self, e: Any) -> Objects:
@@ -179,7 +185,11 @@ class PointsTo:
         return given.union(*map(self.at, given), *parts)
 
     def at(self, place: str) -> Objects:
-        """Return the objects into which a pointer at a place may lead."""
+        """Return the objects into which a pointer at a place may lead, which may have been exchanged with others."""
+        return self.before_swaps(place).union(*map(self.before_swaps, self.others(place)))
+
+    def before_swaps(self, place: str) -> Objects:
+        """Return the objects into which a pointer at a place may lead if it is exchanged with no other."""
         first = NO_OBJECTS if place in self.own else frozenset({_limited(f"*{place}")})
         return first | frozenset(self.led.get(place, ()))
 

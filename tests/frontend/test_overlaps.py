@@ -52,7 +52,7 @@ APART = [
     ("an address that is only passed", "int s, *p = x + 1; set((int **) &s, 0); for (int i = 0; i < n; i++) p[i] = s;"),
 ]  # fmt: skip
 
-AT_FILE = """struct g { double *data; int n; }; union u { double *p; long bits; };
+AT_FILE = """struct g { double *data; int n; void (*enter)(double **, double *); }; union u { double *p; long bits; };
 static struct g g; static double *p, *q, a[1000];
 void *malloc(unsigned long); void *memcpy(void *, void *, unsigned long);
 static double *own(int n) { double *r = malloc(n * sizeof(double)); return r; }
@@ -63,6 +63,12 @@ static void deep(double *x) { double *y = x + 1; p = y; }
 static void set(double *x) { deep(x); }
 static void enter(struct g *v, double *x) { v->data = x; }
 static struct g made(double *x) { struct g v = {x, 1}; return v; }
+static double *swapped(double *c, double *d) { double *r = c, *s = d, *t; t = r; r = s; s = t; return r; }
+static void even(double *x, int n);
+static void odd(double *x, int n) { if (n) even(x, n - 1); }
+static void even(double *x, int n) { if (n) odd(x, n - 1); else p = x; }
+static void (*how)(double *) = set; static double *(*which)(double *) = same;
+static void apply(void (*done)(double *), double *x) { done(x); }
 static double *down(double *x, int n) { return n ? down(x, n - 1) : x; }
 static void next(double **to, double *x, int n) { if (n) next(to, x, n - 1); else *to = x; }
 """
@@ -82,6 +88,17 @@ OVERLAPPING_BY_CALLS = [
     ("a struct that is returned", "struct g v = made(x);", "v.data[i] = x[i - 1]"),
     ("a function that calls itself", "double *r = down(x, n);", "r[i] = x[i - 1]"),
     ("one that sets what it is given", "double *r = 0; next(&r, x, n);", "r[i] = x[i - 1]"),
+    ("two functions that call each other", "odd(x, n);", "x[i] = p[i - 1]"),
+    ("what pointers were before an exchange", "double *r = swapped(x, y);", "r[i] = y[i - 1]"),
+    (
+        "an exchanged pointer by its address",
+        "double *r = x, *s = y, *t, **to = &r; t = r; r = s; s = t;",
+        "(*to)[i] = y[i - 1]",
+    ),
+    ("a call through a pointer of the file", "how(x);", "x[i] = p[i - 1]"),
+    ("a call through a parameter", "apply(set, x);", "x[i] = p[i - 1]"),
+    ("what a call through a pointer returns", "double *r = which(x);", "r[i] = x[i - 1]"),
+    ("a call through a pointer elsewhere", "double *r = 0; (*w->enter)(&r, x);", "r[i] = x[i - 1]"),
     ("a copied struct", "struct g v, u; v.data = x; memcpy(&u, &v, sizeof u);", "u.data[i] = x[i - 1]"),
     ("a copy of what pointers lead to", "w->data = x; memcpy(w + 1, w, sizeof *w);", "w[1].data[i] = x[i - 1]"),
     ("a struct that is chosen", "struct g u, v; v.data = x; u = n ? v : g;", "u.data[i] = x[i - 1]"),
