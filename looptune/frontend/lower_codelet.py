@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -27,12 +26,10 @@ from looptune.frontend.heap_arrays import allocated_pointers, allocated_rows
 from looptune.frontend.induction import close_forms
 from looptune.frontend.liveness import (
     address_taken,
-    counted_around,
     file_addresses,
     live_after,
     live_before,
     may_repeat,
-    preceding_items,
 )
 from looptune.frontend.lower_expressions import Expressions
 from looptune.frontend.lower_statements import Statements
@@ -49,7 +46,7 @@ from looptune.frontend.name_resolution import (
 from looptune.frontend.normalize import Surroundings, normalize
 from looptune.frontend.normalize.calls import written_by_calls
 from looptune.frontend.normalize.complex_numbers import with_parts
-from looptune.frontend.normalize.pointer_offsets import moving_pointers, points_into
+from looptune.frontend.normalize.pointer_offsets import moving_pointers
 from looptune.frontend.normalize.results import result_name
 from looptune.frontend.normalize.structured_jumps import FLAG
 from looptune.frontend.overlaps import overlapping
@@ -61,13 +58,13 @@ from looptune.frontend.statement_facts import (
     declarations_in,
     is_opaque,
     reads_memory,
-    set_names,
     spliced,
     variable_assignment,
     without_declarations,
     without_headers,
     writes_memory,
 )
+from looptune.frontend.surrounding_pointers import pointers_before, pointers_read_after
 from looptune.frontend.symbol_table import Options, Scope, Storage, layout
 from looptune.ir.nodes import Array, Assign, Codelet, Const, Expr, Load, Local, Scalar, Stmt, Var
 from looptune.ir.simplify import is_integer
@@ -185,7 +182,7 @@ class _Builder:
         types |= {d.name: d.type for d in (*declared, *self.struct_copies)}
         if self.result:
             types[self.result] = c_ast.ArrayOf(self.function.result, c_ast.Number("1"))
-        before = () if self.region is None else tuple(self.pointers_before(types))
+        before = () if self.region is None else tuple(pointers_before(self.region, self.body, types))
         own = frozenset(p.name for p in self.function.params)
         renamed = (*self.set_globals, *(d.name for d in self.struct_copies if base(d.name) not in own))
         renaming = {base(n): n for n in renamed}
@@ -193,7 +190,9 @@ class _Builder:
         items = (*self.struct_copies, *before, *(self.body if self.region is None else self.region).items)
         moved = moving_pointers(items, types)
         calls = any(isinstance(n, c_ast.Call) for item in items for n in c_ast.walk(item))
-        read_after = self.pointers_read_after() if moved or calls else frozenset()
+        read_after = (
+            pointers_read_after(self.region, self.body, self.file, self.written) if moved or calls else frozenset()
+        )
         around = Surroundings(self.file, types, self.region is None, read_after, self.result, own,
                               renaming, self.chosen.analysed_only,
                               frozenset(self.set_globals) | self.read_after(self.scalars_around()),
@@ -227,51 +226,6 @@ class _Builder:
             raise found[0].refusal()
         return frozenset(name for overlap in found for name in overlap.names)
 
-    def pointers_before(self, types: Mapping[str, c_ast.Type]) -> Iterator[c_ast.Declare]:
-        """Yield the declarations around the codelet that make a pointer a part of an array that is visible in it.
-
-        The codelet then has that array and an offset, and not two arrays that overlap.
-        """
-        region = self.region
-        assert region is not None, "only a part of a function has surroundings"
-        if not any(isinstance(d.type, c_ast.Pointer) for d in region.declared):
-            return
-        once = self.set_once_before(region)
-        set_outside = Counter(set_names(region.outside)) - Counter(once.keys())
-        counted = counted_around(self.body, region.items)
-        taken = address_taken(region.outside)
-        wanted = used_names(region.items)
-        moved = moving_pointers(region.items, types)
-        kept: list[c_ast.Declare] = []
-        for d in (once.get(d.name, d) for d in reversed(region.declared)):
-            changed = frozenset(set_outside - counted.get(d.name, Counter())) | taken
-            if d.name not in wanted or d.name in changed or d.static or not isinstance(d.init, c_ast.Expr):
-                continue
-            if d.name in moved and may_repeat(self.body, region.items, d.name):
-                continue
-            if not used_names((d.init,)) & changed and points_into(d.type, d.init, types):
-                kept.append(d)
-                wanted |= used_names((d.init,))
-        yield from reversed(kept)
-
-    def set_once_before(self, region: Region) -> dict[str, c_ast.Declare]:
-        """Return the pointers that are declared without a value and set once, before the codelet, with this value."""
-        open_ones = [
-            d for d in region.declared if isinstance(d.type, c_ast.Pointer) and d.init is None and not d.static
-        ]
-        if not open_ones:
-            return {}
-        preceding = preceding_items(self.body, region.items)
-        times = Counter(set_names(self.body))
-        found: dict[str, c_ast.Declare] = {}
-        for d in open_ones:
-            if times[d.name] == 1:
-                values = [v.value for v in map(variable_assignment, preceding)
-                          if v is not None and v.target.name == d.name]  # fmt: skip
-                if values:
-                    found[d.name] = replace(d, init=values[0])
-        return found
-
     def retype(self, types: Mapping[str, c_ast.Type]) -> None:
         """Give the variables from outside the types that they have without structs."""
 
@@ -297,16 +251,6 @@ class _Builder:
             self.outer[d.name] = Scalar(base(d.name), dtype, span=d.span)
             self.scope.bound[d.name] = Var(base(d.name), dtype, span=d.span)
             self.scope.fixed.add(base(d.name))
-
-    def pointers_read_after(self) -> frozenset[str]:
-        """Return the pointers from outside of the codelet that may be read after it."""
-        at_file = frozenset(d.name for d in self.file.globals if isinstance(d.type, c_ast.Pointer)) & self.written
-        found = frozenset(n for n in at_file if any(n in live_before(f) for f in self.file.functions))
-        if self.region is None:
-            return found
-        statics = frozenset(d.name for d in self.region.declared if d.static) | at_file
-        after = live_after(self.body, self.region.items, statics) | address_taken(self.region.outside)
-        return found | after
 
     def around(self) -> tuple[c_ast.Item, ...]:
         """Return the statements of the function without those of the codelet."""

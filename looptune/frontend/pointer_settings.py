@@ -198,7 +198,7 @@ class _Outlines:
         self.taken = tuple(f for f in file.functions if f.name in values)
         self.known: dict[str, _Outline | None] = {}
 
-    def called(self, call: c_ast.Call) -> _Outline | None:
+    def of_call(self, call: c_ast.Call) -> _Outline | None:
         """Return the outline of the function that a call calls, None if the file does not define such a one."""
         function = self.functions.get(call.name)
         return None if function is None or len(function.params) != len(call.args) else self.of(function)
@@ -227,7 +227,7 @@ class _Outlines:
             found = (*found, *((c_ast.Name(result), value) for value in returned))
         calls = tuple(self.calls_in(body, {**self.types, **types}))
         # of a function that calls this one, nothing is known yet
-        inner = [self.called(c) if isinstance(c, c_ast.Call) else None for c in calls]
+        inner = [self.of_call(c) if isinstance(c, c_ast.Call) else None for c in calls]
         swapped = frozenset().union(*exchanged)
         mine = own.union(params.values())
         here = used_names(e for pair in found for e in pair) | used_names(calls) | swapped
@@ -308,14 +308,14 @@ class Settings:
             if call.name not in self.outlines.functions:
                 self.add_pointer_call(call, call.args)
                 continue
-            outline = self.outlines.called(call)
+            outline = self.outlines.of_call(call)
             if outline is None:
                 self.found += carried(call, self.types, settings(call))
             elif not outline.reaches_out:
                 self.results[id(call)] = ""
             else:
                 is_shared = len(callers) >= _MOST_DEEP or call.name in callers or self.copies > _MOST_COPIES
-                made = self.called(call.name, outline, callers, is_shared=is_shared)
+                made = self.copy_for(call.name, outline, callers, is_shared=is_shared)
                 self.bind(made, call.args)
                 self.results[id(call)] = made.result
 
@@ -327,12 +327,12 @@ class Settings:
         for function in self.outlines.taken:
             outline = self.outlines.of(function)
             if outline is not None and outline.reaches_out and len(args) == len(outline.params):
-                made = self.called(function.name, outline, (), is_shared=True)
+                made = self.copy_for(function.name, outline, (), is_shared=True)
                 self.bind(made, args)
                 if made.result:
                     self.found.append((c_ast.Name(result), c_ast.Name(made.result)))
 
-    def called(self, name: str, outline: _Outline, callers: tuple[str, ...], *, is_shared: bool) -> _Outline:
+    def copy_for(self, name: str, outline: _Outline, callers: tuple[str, ...], *, is_shared: bool) -> _Outline:
         """Return the copy of a function for a call: one of its own, or one for all calls that share it."""
         if is_shared and name in self.shared:
             return self.shared[name]
