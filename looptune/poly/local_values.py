@@ -22,6 +22,7 @@ from looptune.poly.dependence import Dependence, conflict, dependences, shared_o
 from looptune.poly.happens_before import combines, happens_before, is_parallel
 from looptune.poly.instance_maps import Unprovable
 from looptune.poly.isl_objects import union
+from looptune.poly.out_of_bounds import iterations_inside
 from looptune.poly.parameter_values import exit_array
 
 if TYPE_CHECKING:
@@ -82,12 +83,23 @@ def changed_reads(copies: InstanceMaps, reassociate: bool) -> Wrong | None:
         old, new = before.get((read, name), {}), after.get((read, name), {})
         # An affine value may have been compared as that; then nothing need read the local any more.
         settled = name in model.space.nest.known and all(w in old and m.is_subset(old[w]) for w, m in new.items())
-        if not settled and (old.keys() != new.keys() or not all(m.is_equal(old[w]) for w, m in new.items())):
+        if not settled and not _equal(old, new) and not _equal(*(_inside(model, read, side) for side in (old, new))):
             exits = exit_array(read)
             if exits:
                 return "failed", f"{exits} is left with another value than it was"
             return "failed", f"the assignment at {_span(model, read)} reads another value of a local than it did"
     return _overtaken(copies, flows, reassociate)
+
+
+def _equal(old: Mapping[str, isl.Map], new: Mapping[str, isl.Map]) -> bool:
+    return old.keys() == new.keys() and all(m.is_equal(old[w]) for w, m in new.items())
+
+
+def _inside(model: Scop, read: str, sources: Mapping[str, isl.Map]) -> Mapping[str, isl.Map]:
+    """Return the sources of reads in iterations that stay inside the arrays: nothing is defined in the others."""
+    inside = iterations_inside(model, model.statements[read])
+    kept = {write: m.intersect_range(inside) for write, m in sources.items()}
+    return {write: m for write, m in kept.items() if not m.is_empty()}
 
 
 def _span(model: Scop, name: str) -> Span:

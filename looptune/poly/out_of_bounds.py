@@ -134,15 +134,29 @@ def out_of_bounds_accesses(model: Scop) -> tuple[OutOfBounds, ...]:
     return tuple(found.values())
 
 
-def _of(model: Scop, s: Statement, shapes: Mapping[str, tuple[Expr | None, ...]]) -> Iterator[OutOfBounds]:
-    here = EvaluationContext(model, s.assign.span, s.dims, model.space.instance(s), model.space.domain(s.name), s.exact)
+def iterations_inside(model: Scop, s: Statement) -> isl.Set:
+    """Return the iterations of a statement but those in which, if it runs, it accesses what is outside of an array."""
+    shapes, inside = _shapes(model), model.space.domain(s.name)
+    for load, reached in _evaluated(model, s, exact=True):
+        if reached.exact and load.array in shapes:
+            for bad in _outside(load, reached, shapes[load.array]):
+                inside = inside.subtract(bad)
+    return inside
+
+
+def _evaluated(model: Scop, s: Statement, *, exact: bool) -> Iterator[tuple[Load, EvaluationContext]]:
+    here = EvaluationContext(model, s.assign.span, s.dims, model.space.instance(s), model.space.domain(s.name), exact)
     for e in (s.assign.target, s.assign.value):
-        for load, reached in evaluated_loads(e, here):
-            if reached.exact and load.array in shapes:
-                there = _with_elements(reached, shapes[load.array])
-                bad = _outside(load, there, shapes[load.array])
-                if bad is not None:
-                    yield _leaves(model, s, load, there, bad, shapes[load.array])
+        yield from evaluated_loads(e, here)
+
+
+def _of(model: Scop, s: Statement, shapes: Mapping[str, tuple[Expr | None, ...]]) -> Iterator[OutOfBounds]:
+    for load, reached in _evaluated(model, s, exact=s.exact):
+        if reached.exact and load.array in shapes:
+            there = _with_elements(reached, shapes[load.array])
+            bad = next(_outside(load, there, shapes[load.array]), None)
+            if bad is not None:
+                yield _leaves(model, s, load, there, bad, shapes[load.array])
 
 
 def _with_elements(reached: EvaluationContext, shape: tuple[Expr | None, ...]) -> EvaluationContext:
@@ -153,7 +167,8 @@ def _with_elements(reached: EvaluationContext, shape: tuple[Expr | None, ...]) -
     return replace(reached, domain=reached.domain.intersect(there))
 
 
-def _outside(load: Load, reached: EvaluationContext, shape: tuple[Expr | None, ...]) -> isl.Set | None:
+def _outside(load: Load, reached: EvaluationContext, shape: tuple[Expr | None, ...]) -> Iterator[isl.Set]:
+    """Yield, by subscript, the iterations in which an element is outside the declared extents."""
     nest = reached.model.space.nest
     for subscript, extent in zip(load.index, shape, strict=True):
         if extent is None:
@@ -162,8 +177,7 @@ def _outside(load: Load, reached: EvaluationContext, shape: tuple[Expr | None, .
         if e is not None and n is not None:
             bad = reached.domain.subtract(reached.where(f"0 <= {e} < {n}"))
             if not bad.is_empty():
-                return bad
-    return None
+                yield bad
 
 
 def _leaves(

@@ -11,15 +11,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import islpy as isl
 
 from looptune.ir.def_use import declared_names
-from looptune.ir.nodes import Array, Assign, Codelet, Load, Local, Loop, Node, Stmt, Var, While
+from looptune.ir.nodes import Array, Assign, Codelet, If, Load, Local, Loop, Node, Stmt, Var, While
 from looptune.ir.rewrite import rewrite, rewrite_stmts, walk_stmts
 from looptune.poly.copy_loops import CopyLoops, extents, over_elements
 from looptune.poly.parameter_values import fresh_names
+from looptune.poly.reduction import accumulation
 from looptune.poly.scop import Scop, build
 from looptune.poly.witness import ViolatedDependence, Violation, find_witness
 
@@ -92,25 +93,41 @@ class Snapshot:
     def _reads(self) -> Iterator[Access]:
         return (a for a in self._accesses() if not a.write)
 
+    @cached_property
+    def _compared(self) -> frozenset[str]:
+        """The statements that keep an extreme value, whose condition is a part of them: ``if (x < a[i]) x = a[i]``."""
+        found = set()
+        for n in walk_stmts((self.loop,)):
+            match n:
+                case If(cond, (Assign() as assign,), ()):
+                    into = accumulation(assign, cond)
+                    if into is not None and into.extra_conditions is not None:
+                        found.add(assign.name)
+        return frozenset(found)
+
     def reading_copy(self, copy: str) -> Loop:
         """Return the loop whose ``old`` reads take their values from the array ``copy``."""
         found = {(a.statement, a.subscripts) for a in self.old}
         terms = self.model.space.nest.named_terms
 
-        def rule(n: Stmt) -> Stmt | None:
-            if not isinstance(n, Assign):
-                return None
-
+        def reading(statement: str, e: Any) -> Any:
             def within(e: Node) -> Node | None:
                 if isinstance(e, Load) and e.array == self.declared.name:
-                    known = (n.name, tuple(map(terms, e.index))) in found
+                    known = (statement, tuple(map(terms, e.index))) in found
                     return replace(e, array=copy) if known else None
                 return None
 
-            target = n.target
-            if isinstance(target, Load):
-                target = replace(target, index=rewrite(within, target.index))
-            return replace(n, target=target, value=rewrite(within, n.value))
+            return rewrite(within, e)
+
+        def rule(n: Stmt) -> Stmt | None:
+            match n:
+                case If(cond, (Assign(name=name),), ()) if name in self._compared:
+                    return replace(n, cond=reading(name, cond))
+                case Assign(target, value):
+                    if isinstance(target, Load):
+                        target = replace(target, index=reading(n.name, target.index))
+                    return replace(n, target=target, value=reading(n.name, value))
+            return None
 
         (made,) = rewrite_stmts(rule, (self.loop,))
         assert isinstance(made, Loop), "statements are changed, not the loop"

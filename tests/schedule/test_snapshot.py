@@ -38,6 +38,7 @@ def test_loops_become_parallel() -> None:
         ("x[i] = x[i + 1] + x[i + 2]", ["x[i + 1]", "x[i + 2]"]),
         ("x[i] = x[i + 1] > 0 ? x[n + 3] : x[i]", ["x[i + 1]"]),
         ("if (y[i] > 0) x[i] = x[i + 1]", ["x[i + 1]"]),
+        ("if (x[i + 1] > y[0]) y[0] = x[i + 1]; x[i] = 0", ["x[i + 1]", "x[i + 1]"]),
         ("x[c[i]] = y[x[i + 1] > 0]", []),
         ("y[c[i]] = x[i]; x[i + 1] = 0", []),
     ],
@@ -51,6 +52,24 @@ def test_reads_of_old_values_take_the_copy(body: str, copies: list[str]) -> None
     assert (step.refusal is None) == bool(copies)
     reads = [n for n in walk(done.codelet.body) if isinstance(n, Load) and n.array == "x_old"][1:]
     assert [f"x[{n.span.text[n.span.col + 1 : n.span.col + n.span.width - 2]}]" for n in reads] == copies
+
+
+def test_a_maximum_of_old_values_stays_one() -> None:
+    text = """void f(int n, const float a[n], float x[n], float y[1]) {
+      for (int i = 0; i < n - 1; i++) { if (x[i + 1] > y[0]) y[0] = x[i + 1]; x[i] = a[i]; } }"""
+    analysis = Analysis(load(text).codelet)
+    done = schedule(analysis, parse_lines(("loop i: snapshot x", "loop i: parallel, reduce(max: y)")))
+    assert prove(analysis.codelet, done.codelet).verdict == "proved"
+
+
+@pytest.mark.parametrize("guard", ["", "if (a[j] > 2) ", "if (x[k][j + 1] > y[j]) "])
+def test_what_is_read_outside_of_the_array_is_not_compared(guard: str) -> None:
+    """The copy has the rows of the array; the loop over k leaves it where n is large, which is undefined."""
+    text = f"""void f(int n, double a[9], double x[9][9], double y[9]) {{ for (int k = 0; k < n; k++)
+      for (int j = 0; j < n - 1; j++) {{ {guard}y[j] = x[k][j + 1]; x[j][j] = 2; }} }}"""
+    analysis = Analysis(load(text).codelet)
+    done = schedule(analysis, parse_lines(("loop j: snapshot x",)))
+    assert prove(analysis.codelet, done.codelet).verdict == "proved"
 
 
 def test_a_refused_parallel_proposes_it() -> None:
