@@ -164,6 +164,7 @@ STOPS = (
     Stop("looptune run .* tcp://", read, "there is no scheduler; tests/tune/test_distributed.py starts one"),
     Stop("looptune run .* local:", read, "starting a cluster takes seconds; tests/tune/test_distributed.py does"),
     Stop("looptune run .*--target (.*cuda|opencl)", read, "they need a GPU, or OpenCL; test_gpu, test_opencl"),
+    Stop("looptune (build|report) .*--objective energy", read, "no energy was measured; test_objective enters some"),
     Stop("looptune run ", measured_not, "measuring takes seconds; the tutorial and test_cli measure"),
     Stop("looptune predict .*--sweep$", few_predicted, "254 versions take half a minute; test_cost_model does it"),
     Stop("python benchmarks/", arguments_read, "they measure for minutes"),
@@ -177,8 +178,8 @@ STOPS = (
     Stop("nvcc ", files_there, "it is seldom there; test_cuda_c compiles every kernel where it is"),
     Stop("dask ", of_dask, "they serve until they are stopped"),
 )
-PYTHON_STOPS = ("from dask_jobqueue import", "stream=stream", "import torch", "import jax")
-"""Of Python that needs what is seldom there, Slurm, a GPU, torch and JAX: such a block is compiled and not run."""
+PYTHON_STOPS = ("from dask_jobqueue import", "from kernel_tuner", "stream=stream", "import torch", "import jax")
+"""Of Python that needs what is seldom there (Slurm, a GPU, torch, JAX, Kernel Tuner): it is compiled and not run."""
 OTHERS_OPTIONS = ("--version", "--hypothesis-seed", "--plant", "--only", "--every", "--targets")
 """Options of other programs that the text names."""
 TO_THE_END = ("tutorial.md",)
