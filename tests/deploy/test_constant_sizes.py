@@ -8,6 +8,7 @@ import sys
 import zipfile
 from contextlib import nullcontext
 from pathlib import Path
+from threading import Event, current_thread, main_thread
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -78,11 +79,27 @@ def test_the_kernel_for_any_sizes_runs_otherwise(module: SimpleNamespace, settin
     assert [values for _, values in module.compiled] == [()]
 
 
+def call_while_compiling(module: SimpleNamespace, n: int, m: int) -> None:
+    """A call that comes before the end of the compilation that it begins in the background, which then ends."""
+    usual, called = vars(module.made)["cached_cubin"], Event()
+
+    def after_the_call(*given: Any) -> bytes:
+        assert current_thread() is main_thread() or called.wait(60)
+        code: bytes = usual(*given)
+        return code
+
+    vars(module.made)["cached_cubin"] = after_the_call
+    call(module, n, m)
+    (begun,) = (made for (_, sizes), made in module.made.CALL.compiling.items() if sizes == (n, m))
+    called.set()
+    begun.join(60)
+    vars(module.made)["cached_cubin"] = usual
+
+
 def test_it_runs_while_others_are_compiled_in_the_background(module: SimpleNamespace) -> None:
     """Then the call takes what was compiled."""
     vars(module.made)["SPECIALIZE"] = "background"
-    call(module, 30, 50)
-    module.made.CALL.compiling["sm_90", (30, 50)].join(60)
+    call_while_compiling(module, 30, 50)
     assert sorted(values for _, values in module.compiled) == [(), (30, 50)]
     kernels = len(module.made.CALL.compiled)
     call(module, 30, 50)
@@ -105,8 +122,7 @@ def test_a_failure_in_the_background_is_a_warning(module: SimpleNamespace, recwa
 
     vars(module.made)["cached_cubin"] = broken
     for n in (30, 31):
-        call(module, n, 50)
-        module.made.CALL.compiling["sm_90", (n, 50)].join(60)
+        call_while_compiling(module, n, 50)
         call(module, n, 50)
         call(module, n, 50)
     (failed,) = (w for w in recwarn if "runs kernels for any sizes" in str(w.message))
@@ -129,8 +145,7 @@ def test_a_file_that_was_replaced_is_not_compiled(module: SimpleNamespace) -> No
 def test_a_capture_goes_on_with_the_kernels_it_began_with(module: SimpleNamespace) -> None:
     """Loading allocates, which a capture forbids; the memory that a graph uses stays."""
     vars(module.made)["SPECIALIZE"] = "background"
-    call(module, 30, 50)
-    module.made.CALL.compiling["sm_90", (30, 50)].join(60)
+    call_while_compiling(module, 30, 50)
     kernels, (ready,) = len(module.made.CALL.compiled), module.made.CALL.own.ready.values()
     module.driver.streams_capture = 1
     call(module, 30, 50)
@@ -147,8 +162,7 @@ def test_what_is_compiled_in_the_background_needs_no_cache(
     """The call that takes it does not compile it again where no file can be written."""
     vars(module.made)["SPECIALIZE"] = "background"
     monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")
-    call(module, 30, 50)
-    module.made.CALL.compiling["sm_90", (30, 50)].join(60)
+    call_while_compiling(module, 30, 50)
     call(module, 30, 50)
     assert sorted(values for _, values in module.compiled) == [(), (30, 50)]
     assert not module.made.CALL.prepared
@@ -157,8 +171,7 @@ def test_what_is_compiled_in_the_background_needs_no_cache(
 def test_each_architecture_is_compiled_for_in_the_background(module: SimpleNamespace) -> None:
     """A second GPU of another kind does not wait either."""
     vars(module.made)["SPECIALIZE"] = "background"
-    call(module, 30, 50)
-    module.made.CALL.compiling["sm_90", (30, 50)].join(60)
+    call_while_compiling(module, 30, 50)
     module.driver.capability, module.driver.context = (8, 0), 2
     module.driver.cuPointerGetAttribute = lambda *_: (0, 1)
     module.made.context_device = lambda _: 1
