@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from looptune.frontend import load
-from looptune.ir.nodes import Assign, Const, If, Loop, Stmt
+from looptune.ir.nodes import Assign, Const, If, Loop, Stmt, Var
 from looptune.ir.rewrite import walk
 from looptune.lower.passes.if_conversion import if_convert
 from looptune.lower.pipeline import lower
@@ -16,7 +16,7 @@ from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from looptune.schedule.directive_lines import parse_lines
 from tests.helpers import cross_check
-from tests.helpers.if_conversion_cases import DONE, HEAD, SIZES, planned
+from tests.helpers.if_conversion_cases import DONE, HEAD, SIZES, SUM, planned
 
 LEFT = {
     "outside": "for (int p = 0; p < n; p++) for (int i = 0; i < m; i++) if (p > 0) S[p][0] += A[i][p - 1];",
@@ -67,6 +67,16 @@ def test_a_register_that_is_used_before_it_is_set_keeps_its_value() -> None:
 
 def emptied(body: tuple[Stmt, ...]) -> list[Stmt]:
     return [n for n in walk(body) if isinstance(n, Assign) and isinstance(n.value, Const)]
+
+
+def test_registers_are_emptied_in_the_order_of_their_declarations() -> None:
+    """The text of a version is the same in every process, so that processes share what one of them has compiled."""
+    lines = ("loop q: box", "loop p: unroll 4, jam", "loop q: unroll 4, jam")
+    made = planned(SUM, lines, {"n": 8, "m": 4})
+    (kernel,) = made.kernels
+    names = [s.target.name for s in emptied(if_convert(kernel, made).body) if isinstance(s.target, Var)]
+    assert len(names) > 5
+    assert names == [v.name for v in kernel.locals if v.name in names]
 
 
 @pytest.mark.wide

@@ -182,11 +182,9 @@ def _cleared(body: tuple[Stmt, ...], free: Mapping[str, tuple[Local, Given]], gi
         match stmt:
             case If(cond, then, ()):
                 here = (*given, *conjuncts(cond))
-                loaded = [name for name in written_names(then) if _loaded_first(then, name)]
-                added = written_names(s for s in then if isinstance(s, Loop))
-                mine = (free[name][0] for name in loaded if name in free and name not in added)
-                out += (Assign(Var(v.name, v.dtype), Const(0, v.dtype)) for v in mine
-                        if here[: len(free[v.name][1])] == free[v.name][1])  # fmt: skip
+                loaded = written_names(then) - written_names(s for s in then if isinstance(s, Loop))
+                out += (Assign(Var(v.name, v.dtype), Const(0, v.dtype)) for v, only in free.values()
+                        if here[: len(only)] == only and v.name in loaded and _loaded_first(then, v.name))  # fmt: skip
                 out.append(replace(stmt, then=_cleared(then, free, here)))
             case Loop():
                 out.append(replace(stmt, body=_cleared(stmt.body, free, given)))
