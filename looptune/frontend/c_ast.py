@@ -298,9 +298,14 @@ class Switch(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Case(Syntax):
-    """The place of a ``case``, or of ``default`` if the value is None."""
+    """The place of a ``case``, or of ``default`` if the value is None.
+
+    ``last`` is the last value of a range, ``case value ... last``; ``known`` are the first and the last as numbers.
+    """
 
     value: Expr | None
+    last: Expr | None = None
+    known: tuple[int, int] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from looptune.frontend import c_ast as s
 from looptune.frontend import parsed_nodes as nodes
 from looptune.frontend.c_constants import character, integer
 from looptune.frontend.c_types import as_attributed, enumerated_type, named_type
+from looptune.frontend.gnu_syntax import RANGE
 from looptune.frontend.heap_arrays import declare_heap_arrays
 from looptune.frontend.incomplete_structs import completed, named_fields
 from looptune.frontend.initial_values import has_each, is_of_numbers, string_values
@@ -465,14 +466,25 @@ class _Reader:
                 label = (s.Label(node.name, span=span),) if node.name in self.targets else ()
                 return (*label, *self.items(nodes.labelled(node.stmt)))
             case c_ast.Case() | c_ast.Default():
-                value = self.expr(node.expr) if isinstance(node, c_ast.Case) else None
-                return (
-                    s.Case(value, span=span),
-                    *self.items([n for stmt in node.stmts or [] for n in nodes.labelled(stmt)]),
-                )
+                begin = self.case(node) if isinstance(node, c_ast.Case) else s.Case(None, span=span)
+                return begin, *self.items([n for stmt in node.stmts or [] for n in nodes.labelled(stmt)])
             case _:
                 expr = self.expr(node)
                 return (s.Evaluate(expr, span=expr.span),)
+
+    def case(self, node: Any) -> s.Case:
+        """Return a label of a switch with its value, or with the first and the last of a range."""
+        match node.expr:
+            case c_ast.FuncCall(name=c_ast.ID(name=name)) if name == RANGE:
+                ends = tuple(map(self.expr, node.expr.args.exprs))
+            case _:
+                ends = (self.expr(node.expr),)
+        match [self.evaluated(e) for e in ends]:
+            case [int(first), *_, int(last)] | [int(first as last)]:
+                known: tuple[int, int] | None = (first, last)
+            case _:
+                known = None
+        return s.Case(ends[0], ends[1] if len(ends) > 1 else None, known, span=self.span(node))
 
     def loop(self, node: Any) -> s.For:
         with self.scope():

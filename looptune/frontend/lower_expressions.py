@@ -322,6 +322,8 @@ class Expressions:
         match e.type:
             case c_ast.Basic(dtype) if dtype != "void":
                 return cast(self.value(e.arg), dtype)
+            case c_ast.TypeOf(of):
+                return cast(self.value(e.arg), self.value(of).dtype)
             case c_ast.UnsupportedType("long double" as wide):
                 raise refuse(wide, "double", e.span)
             case _:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pycparser.c_parser import CParser
 from pycparser.c_parser import ParseError as SyntaxProblem
 
-from looptune.frontend.c_lexer import Lexer
+from looptune.frontend.c_lexer import Lexer, Place
 from looptune.frontend.c_types import HEADER_TYPES, type_of_width
+from looptune.frontend.gnu_syntax import replaced_tokens
 from looptune.frontend.old_style import implied_ints
 from looptune.frontend.other_languages import is_cxx
 from looptune.frontend.parse_errors import explain, skippable_range, unknown_type
@@ -53,7 +54,8 @@ def parsed(source: Preprocessed, needed: Callable[[str, str], bool]) -> Parsed:
     skipped: list[ParseError] = []
     emptied: set[int] = set()
     own: set[str] = set()
-    lexer = partial(Lexer, implied_ints=_implied_ints(source))
+    others = {_place(source, k): other for k, other in replaced_tokens(source.tokens).items()}
+    lexer = partial(Lexer, implied_ints=_implied_ints(source), replaced=others)
     while True:
         prelude = "".join(f"typedef int {name};" for name in assumed)
         parser = CParser(lexer=lexer)
@@ -96,10 +98,15 @@ def _used_as_types(tokens: Sequence[Token]) -> set[str]:
     return before_names - {a.text for a, b in pairs if b.text in ("}", ":", "=", "|", "==", "+", "-")}
 
 
-def _implied_ints(source: Preprocessed) -> frozenset[tuple[int, int]]:
-    """Return where C89 implies an ``int``: the lines, which are one more than those of the text, and the columns."""
+def _implied_ints(source: Preprocessed) -> frozenset[Place]:
+    """Return where C89 implies an ``int``."""
     if is_cxx(next(iter(source.sources))):
         return frozenset()
-    offsets = (source.tokens[k].offset for k in implied_ints(source.tokens))
-    lines = ((bisect_right(source.starts, offset), offset) for offset in offsets)
-    return frozenset((line + 1, offset - source.starts[line - 1] + 1) for line, offset in lines)
+    return frozenset(_place(source, k) for k in implied_ints(source.tokens))
+
+
+def _place(source: Preprocessed, k: int) -> Place:
+    """Return where the parser reads a token: in a line that is one more than that of the text."""
+    offset = source.tokens[k].offset
+    line = bisect_right(source.starts, offset)
+    return line + 1, offset - source.starts[line - 1] + 1

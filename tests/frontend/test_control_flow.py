@@ -239,6 +239,30 @@ void f(int n, int a[n], int b[n]) {
   }
   switch (n) { default: a[0] = 1; break; case 9: a[0] = 2; }
 }""",
+    "ranges of cases": """
+enum { LOW = 2, HIGH = 4 };
+void f(int n, int a[n], int b[n], unsigned u[n], long l[n], signed char c[n]) {
+  for (int i = 0; i < n; i++) {
+    switch (a[i]) {
+      case -9 ... -2: b[i] = 1; break;
+      case LOW ... HIGH: b[i]++;
+      case 1 ? 5 : 1 ... 6: case 7 ... 7: b[i] += 20; if (b[i] > 22) break; b[i]--; break;
+      case '0' ... '9': case 60 ... 58: b[i] = 3; break;
+      default: b[i]--;
+      case 1: b[i] ^= 8;
+    }
+    switch (u[i] * 1000) {
+      case -5000 ... -1000: u[i] = 3; break;
+      case -1 ... -1000: u[i] = 4; break;
+      case 0 ... 3000: u[i] = 7; break;
+      case 4294000000 ... 4294960000: u[i] = 8;
+    }
+    switch (l[i] << 32) { case 0x100000000 ... 0x300000000: l[i] = 99; break; case -1l << 60 ... -1: l[i]--; }
+    switch (c[i]) { case 200 ... 300: c[i] = 9; break; case 0x100000001 ... 0x100000003: c[i] = 44; }
+    switch (c[i]) { case -128 ... 0xfffffffcu: c[i] = 1; }
+  }
+  switch (n) { default: a[0] = 1; break; case 9 ... 20: a[0] = 2; }
+}""",
     "functions with statements": """
 #include <math.h>
 static double norm(int n, const double *v) {
@@ -321,6 +345,13 @@ def test_programs_compute_what_gcc_computes(tmp_path: Path) -> None:
 def test_programs_compute_it_on_every_target(tmp_path: Path) -> None:
     """A CPU's machine code and Numba's CUDA module too."""
     assert all_targets.wrong(cases(PROGRAMS, all_targets.ALL, 2), tmp_path) == []
+
+
+def test_ranges_of_cases_are_read_at_their_places() -> None:
+    text = "#define UP 1 ... 3\nvoid f(int n, int *x) {\n  for (int i = 0; i < n; i++)\n    switch (x[i]) {\n"
+    with pytest.raises(UnsupportedError, match="a case of the switch in line 5 has this value too") as caught:
+        load(f"{text}    case UP: case 'a'...'c': x[i] = 4; break;\n    case 'c': x[i] = 7; }}\n}}\n")
+    assert (caught.value.span.line, caught.value.span.col) == (6, 5)
 
 
 def modes(text: str) -> list[str]:

@@ -5,7 +5,8 @@
     v = x;  if (v == 1) A;  else { through = 0; if (v == 2) { through = 1; B } if (through || v is neither) C }
 
 Cases that end in ``break`` become branches of one ``if``; those that fall through share a branch, in which a variable
-says that the case before was entered. ``break`` leaves the whole, as a region.
+says that the case before was entered. ``break`` leaves the whole, as a region. The ends of a range, ``case 1 ... 5`` of
+GNU C, have the type of ``v``, as in C: they are compared with it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import count
+from itertools import count, pairwise
 from typing import Any
 
 from looptune.core.errors import UnsupportedError
@@ -27,13 +28,16 @@ Items = tuple[c_ast.Item, ...]
 class _Section:
     """The statements from some labels to the next ones; ``default`` is among the labels."""
 
-    values: tuple[c_ast.Expr, ...]
+    values: tuple[c_ast.Case, ...]
     default: bool
     items: Items
 
 
 def replace_switches(items: Items, numbers: Iterator[int] | None = None) -> Items:
-    """Return the statements without ``switch``. Raises UnsupportedError for a case inside of another statement."""
+    """Return the statements without ``switch``.
+
+    Raises UnsupportedError for a case inside of another statement, and for one that an earlier case contains.
+    """
     numbers = count(1) if numbers is None else numbers
 
     def rule(node: Any) -> Any:
@@ -51,6 +55,7 @@ def _replaced(switch: c_ast.Switch, number: int) -> c_ast.Item:
     promoted = c_ast.Unary("+", switch.cond, span=switch.cond.span)
     held = c_ast.Declare(name, c_ast.TypeOf(promoted), promoted, span=switch.cond.span)
     known = [v for s in sections for v in s.values]
+    _check_distinct(known)
     branches = [_Branch(value, chain, known, f"through#v{number}") for chain in _chains(sections)]
     ordered = sorted(branches, key=lambda b: b.default)
     chosen: Items = ()
@@ -71,7 +76,7 @@ def _sections(switch: c_ast.Switch) -> tuple[Items, list[_Section]]:
     for item in switch.body.items:
         match item:
             case c_ast.Case(value):
-                new = _Section(() if value is None else (value,), value is None, ())
+                new = _Section(() if value is None else (item,), value is None, ())
                 if sections and not sections[-1].items:
                     last = sections.pop()
                     new = _Section(last.values + new.values, last.default or new.default, ())
@@ -84,6 +89,15 @@ def _sections(switch: c_ast.Switch) -> tuple[Items, list[_Section]]:
         if nested is not None:
             raise UnsupportedError("a case inside of another statement of its switch is not accepted", nested.span)
     return tuple(declared), sections
+
+
+def _check_distinct(cases: Sequence[c_ast.Case]) -> None:
+    """Raise UnsupportedError at a case of which an earlier one has a value."""
+    known = [(case.known, k) for k, case in enumerate(cases) if case.known is not None]
+    for (a, j), (b, k) in pairwise(sorted((ends, k) for ends, k in known if ends[0] <= ends[1])):
+        if b[0] <= a[1]:
+            message = f"a case of the switch in line {cases[min(j, k)].span.line} has this value too"
+            raise UnsupportedError(f"{message}: leave one of them out", cases[max(j, k)].span)
 
 
 def _below(item: Any) -> Iterator[Any]:
@@ -110,7 +124,7 @@ def _chains(sections: Sequence[_Section]) -> Iterator[tuple[_Section, ...]]:
 class _Branch:
     value: c_ast.Name
     chain: tuple[_Section, ...]
-    known: Sequence[c_ast.Expr]
+    known: Sequence[c_ast.Case]
     through: str
 
     @property
@@ -120,9 +134,18 @@ class _Branch:
     def condition(self) -> c_ast.Expr:
         return self.any_of(tuple(v for s in self.chain for v in s.values))
 
-    def any_of(self, values: Sequence[c_ast.Expr]) -> c_ast.Expr:
-        tests: list[c_ast.Expr] = [c_ast.Binary("==", self.value, v, span=v.span) for v in values]
-        return reduce(lambda a, b: c_ast.Binary("||", a, b, span=b.span), tests)
+    def any_of(self, values: Sequence[c_ast.Case]) -> c_ast.Expr:
+        return reduce(lambda a, b: c_ast.Binary("||", a, b, span=b.span), map(self.test, values))
+
+    def test(self, case: c_ast.Case) -> c_ast.Expr:
+        """Return whether the value is that of a case, or in the range of one."""
+        assert case.value is not None, "the default is in no list of cases"
+        if case.last is None:
+            return c_ast.Binary("==", self.value, case.value, span=case.value.span)
+        kind = c_ast.TypeOf(self.value)
+        first, last = (c_ast.Cast(kind, end, span=end.span) for end in (case.value, case.last))
+        least = c_ast.Binary(">=", self.value, first, span=first.span)
+        return c_ast.Binary("&&", least, c_ast.Binary("<=", self.value, last, span=last.span), span=case.span)
 
     def entered(self, section: _Section) -> c_ast.Expr:
         if not section.default:
