@@ -15,7 +15,8 @@ from looptune.ir.simplify import add, mul
 from looptune.lower.passes.local_cse import eliminate_common_subexpressions
 
 TEXT = """
-void f(int n, float a, float x[10][10], float y[10], float s, float t) {{ for (int i = 0; i < n; i++) {{ {} }} }}
+void f(int n, float a, float x[10][10], float y[10], float s, float t, int k, int z[10])
+{{ for (int i = 0; i < n; i++) {{ {} }} }}
 """
 
 
@@ -44,12 +45,18 @@ def drawn(body: str, nonnegative: Collection[str] = ("i",)) -> list[str]:
             "s = s + a * y[i]; t = t + a * y[i] * 2;",
             ["v0__once = a * y[i]", "s += v0__once", "t += v0__once * 2"],
         ),
-        ("y[i] = y[i] * a; s = y[i] * a;", ["y[i] *= a", "s = y[i] * a"]),
+        ("y[i] = y[i] * a; s = y[i] * a;", ["v0__once = y[i] * a", "y[i] = v0__once",
+                                           "s = v0__once * a"]),
         ("y[i] = y[i] + a; y[i] = y[i] * t;", ["v0__once = y[i] + a", "y[i] = v0__once * t"]),
         ("y[i] = a; t = y[i]; y[i] = y[i] + s; y[i] = t;", ["v0__once = a", "t = v0__once", "y[i] = v0__once + s",
                                                             "y[i] = t"]),
-        ("y[i] = y[i] + a; y[i] = y[i] + y[i + 1];", ["y[i] += a", "y[i] += y[i + 1]"]),
-        ("y[i] = y[i] + a; y[i + 1] = a; y[i] = y[i] * t;", ["y[i] += a", "y[i + 1] = a", "y[i] *= t"]),
+        ("y[i] = y[i] + a; y[i] = y[i] + y[i + 1];", ["v0__once = y[i] + a", "y[i] = v0__once",
+                                                       "y[i] = v0__once + y[i + 1]"]),
+        ("y[i] = y[i] + a; y[i + 1] = a; y[i] = y[i] * t;", ["v0__once = y[i] + a", "y[i] = v0__once", "y[i + 1] = a",
+                                                             "y[i] = v0__once * t"]),
+        ("y[i] = a; y[i + k] = t; s = y[i];", ["y[i] = a", "y[i + k] = t", "s = y[i]"]),
+        ("y[k] = a; k = i; s = y[k];", ["y[k] = a", "k = i", "s = y[k]"]),
+        ("z[i] = k; z[i + 1] = z[i];", ["z[i] = k", "z[i + 1] = z[i]"]),
         ("x[0][i] = y[i] / a; x[1][i] = y[i + 1] / a; x[2][i] = y[i + 2] + 1;",
          ["v0__once = y[i + 1]", "v1__once = y[i + 2]", "x[0][i] = y[i] / a", "x[1][i] = v0__once / a",
           "x[2][i] = v1__once + 1"]),
@@ -82,3 +89,15 @@ def test_a_variable_of_the_programs_is_none_that_is_made() -> None:
         held = eliminate_common_subexpressions(loop.body, flat, lambda ending: f"v{ending}", ("i",))
         made = [s.target for s in held if isinstance(s, Assign) and s.target != Var("v__once", "float64")]
         assert made == [s.target for s in loop.body if isinstance(s, Assign)]
+
+
+def test_loads_of_arrays_that_the_kernel_stores_elsewhere_precede_stores() -> None:
+    """No compiler may move them past a store that could change what they read."""
+    text = "void f(int n, float x[9], float y[9]) { for (int i = 0; i < n; i++) { x[i] = 1; x[i + 1] = y[i]; } }\n"
+    (loop,) = (s for s in walk_stmts(load(text).codelet.body) if isinstance(s, Loop))
+    for stored, lines in (
+        ((), ["x[i] = 1", "x[i + 1] = y[i]"]),
+        (("x", "y"), ["v__once = y[i]", "x[i] = 1", "x[i + 1] = v__once"]),
+    ):
+        held = eliminate_common_subexpressions(loop.body, flat, lambda ending: f"v{ending}", ("i",), stored=stored)
+        assert [assignment(s.target, s.value).rstrip(";") for s in held if isinstance(s, Assign)] == lines

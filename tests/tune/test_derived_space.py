@@ -239,6 +239,25 @@ def sections_of(name: str) -> list[list[str]]:
     return [lines for lines in sections if "for cpu" not in lines]
 
 
+def test_recurrences_of_threads_are_unrolled_in_small_blocks() -> None:
+    """Before the orders that isl finds; a sum is no recurrence, and neither is what threads share."""
+    text = """
+void smooth(int n, double x[n][n], double y[n][n], double s[n]) {
+  for (int t = 0; t < 9; t++)
+    for (int i = 0; i < n; i++) {
+      for (int j = 1; j < n; j++) y[i][j] = x[i][j] / (y[i][j - 1] + 1);
+      for (int j = 0; j < n; j++) s[i] += y[i][j];
+      for (int j = 1; j < n; j++) x[i][n - 1 - j] = y[i][j] * x[i][n - j];
+    }
+}
+"""
+    sections = [s.splitlines() for s in derive(Analysis(load(text).codelet), device="gpu").split("\nor\n")]
+    (own,) = (k for k, s in enumerate(sections) if "Threads with a recurrence" in s[0])
+    assert sections[own][2] == "loop 3, 5: { unroll {8, 4}, contiguous, remainder | }"
+    assert "8x1" in sections[own][3]
+    assert all(k > own for k, s in enumerate(sections) if any("schedule" in line for line in s))
+
+
 @pytest.mark.wide
 def test_what_iterations_use_one_after_the_other_gets_copies() -> None:
     """After which doitgen is a product for each r, in a grid of three dimensions."""

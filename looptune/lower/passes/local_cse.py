@@ -11,7 +11,8 @@
 
 A compiler would find most of them itself; Numba's type inference, which comes first, takes time in proportion to the
 length of the text. Only values that no assignment of the run changes are shared. An element that is updated several
-times in a row is stored once, since a compiler has to assume that a load in between reads it. Loads that follow a
+times in a row is stored once, since a compiler has to assume that a load in between reads it. For the same reason,
+loads of arrays that the kernel stores elsewhere are moved before the first store of the run. Loads that follow a
 division or a function call, which is a branch for compilers of GPUs, are moved before it.
 """
 
@@ -59,7 +60,10 @@ class _Elimination(ThreadWalk):
 
     def assignments(self, run: tuple[Assign, ...]) -> tuple[Stmt, ...]:
         known, flat = self.known, partial(flat_index, plan=self.plan)
-        return tuple(eliminate_common_subexpressions(run, flat, self.fresh, known.nonnegative, known.least))
+        found = eliminate_common_subexpressions(
+            run, flat, self.fresh, known.nonnegative, known.least, self.kernel.writes
+        )
+        return tuple(found)
 
     def fresh(self, ending: str) -> str:
         name = next(c for k in self.numbers if (c := f"v{k}{ending}") not in self.used_names)
@@ -72,12 +76,13 @@ class _Elimination(ThreadWalk):
 
 def eliminate_common_subexpressions(
     body: Sequence[Stmt], flat: Flat, fresh: Callable[[str], str], nonnegative: Collection[str],
-    least: Mapping[str, int] = MappingProxyType({}),
+    least: Mapping[str, int] = MappingProxyType({}), stored: Collection[str] = (),
 ) -> Iterator[Stmt]:  # fmt: skip
     """Yield the assignments with common subexpressions in variables, each set just before its first use.
 
     ``fresh`` returns a name with the given ending. What is not a run of assignments is unchanged. ``nonnegative``: the
-    variables that are known not to be negative; ``least``: lower bounds of some of these.
+    variables that are known not to be negative; ``least``: lower bounds of some of these; ``stored``: the arrays that
+    the kernel stores to.
 
     A load whose place is held has one subscript: the place.
     """
@@ -96,7 +101,8 @@ def eliminate_common_subexpressions(
     places = {n: _split(flat(n), nonnegative, least) for n in walk(run) if isinstance(n, Load)}
     placed = tuple(_placed(run, changed, places, new))
     valued = tuple(_valued(placed, changed, new))
-    yield from _loaded_before(tuple(_stored_once(valued, new)), changed, new, made)
+    forwarded = tuple(_forwarded(tuple(_stored_once(valued, new)), new))
+    yield from _loaded_before(forwarded, changed, new, made, stored)
 
 
 def _placed(
@@ -216,14 +222,59 @@ def _last_update(body: tuple[Assign, ...], at: int) -> int:
     return last
 
 
-def _loaded_before(
-    body: tuple[Assign, ...], changed: set[str], fresh: Callable[[str], str], made: Collection[str]
-) -> Iterator[Assign]:
-    """Before the first division or function, what assignments after it load of arrays that the run does not change.
+def _forwarded(body: tuple[Assign, ...], fresh: Callable[[str], str]) -> Iterator[Assign]:
+    """Elements that are stored and used afterwards are used from variables."""
+    held: dict[Node, Var] = {}
+    for k, stmt in enumerate(body):
+        target, value = stmt.target, rewrite(held.get, stmt.value)
+        held = {e: v for e, v in held.items() if isinstance(e, Load) and not _overwrites(target, e)}
+        if isinstance(target, Load) and not is_integer(target.dtype) and _used_before_stored(target, body[k + 1 :]):
+            held[target] = Var(fresh(VALUE), target.dtype)
+            yield Assign(held[target], value, span=stmt.span)
+            value = held[target]
+        yield Assign(target, value, span=stmt.span)
 
+
+def _overwrites(target: Var | Load, element: Load) -> bool:
+    """Tell whether an assignment may change an element, or which one it is."""
+    if isinstance(target, Var):
+        return target.name in names_in(element.index)
+    return target.array in names_in(element.index) or (
+        target.array == element.array and not _differ(target.index, element.index)
+    )
+
+
+def _differ(one: tuple[Expr, ...], other: tuple[Expr, ...]) -> bool:
+    """Tell whether two subscripts are a constant apart."""
+    if len(one) != len(other):
+        return False
+    sums = [(affine_terms(a), affine_terms(b)) for a, b in zip(one, other, strict=True)]
+    return any(p == q and c != d for (p, c), (q, d) in sums)
+
+
+def _used_before_stored(element: Load, later: Sequence[Assign]) -> bool:
+    for stmt in later:
+        if any(n == element for n in walk(stmt.value)):
+            return True
+        if _overwrites(stmt.target, element):
+            return False
+    return False
+
+
+def _loaded_before(
+    body: tuple[Assign, ...], changed: set[str], fresh: Callable[[str], str], made: Collection[str],
+    stored: Collection[str],
+) -> Iterator[Assign]:  # fmt: skip
+    """Load what assignments after the first obstacle load of arrays that the run does not change, before it.
+
+    An obstacle is a division or a function, or a store before loads of an array that is ``stored`` elsewhere.
     ``made``: the variables set once, before all their uses.
     """
-    first = next((k for k, s in enumerate(body) if any(map(_branches, walk(s.value)))), len(body))
+    held_up = {k for k, s in enumerate(body) if any(map(_branches, walk(s.value)))}
+    elsewhere = {k for k, s in enumerate(body) if any(n.array in stored and n.array not in changed
+                                                      for n in walk(s.value) if isinstance(n, Load))}  # fmt: skip
+    held_up |= {k for k, s in enumerate(body) if isinstance(s.target, Load) and k < max(elsewhere, default=0)}
+    first = min(held_up, default=len(body))
     early: list[Assign] = []
     rest: list[Assign] = []
     later = set(changed)

@@ -5,10 +5,10 @@
     products    register tiles of both parallel loops, on a GPU with tiles in shared memory, on a CPU in vector order
     blocks      the steps of an elimination in blocks, see ``blocked``
     waves       waves of tiles that a block shares, where every loop carries a dependence, after the smallest skew
+    threads     small blocks for few threads that have a recurrence each, unrolled
     schedules   the orders that isl finds, where a loop of the text is sequential
     waves       likewise, each tile one thread's
     values      copies of scalars along nested loops, and then the orders
-    threads     small blocks for few threads that have a sequential loop each
     stencils    on a GPU, several rows per thread; grids of three dimensions
     steps       several time steps at once
     owners      elements that threads keep through all iterations of a loop
@@ -59,7 +59,7 @@ FACTORS, SHAPES, ENDS = "{2, 4, 8}", ("contiguous", "split"), "{remainder, guard
 TEAMS = "codelet: grid blocksize {32x8, 32x4, 32x32, 64x4, 128x2, 256x1}"
 ROWS = "codelet: grid blocksize {256x1, 128x2, 32x8, 64x4, 32x32}"
 """Of teams that share a row: a wide one has all of it in flight."""
-WARPS = "codelet: grid blocksize {32x1, 64x1, 128x1}"
+FEW_THREADS = "codelet: grid blocksize {8x1, 32x1, 16x1, 4x1, 128x1}"
 """Of few threads with long loops: each warp may have a multiprocessor of its own."""
 BESIDE = "codelet: grid blocksize {32x4, 32x8, 64x4}"
 """Of what a thread reads of a row: 8 or 16 bytes at once, of floats."""
@@ -109,9 +109,9 @@ def derive(
          blocked.sections(found)),
         ("Copies of scalars, which take apart what no order could.", _values(found)),
         ("Waves of tiles that the threads of a block share.", shared_waves(found)),
+        ("Threads with a recurrence each, unrolled, in small blocks.", _recurrences(found)),
         ("Orders in which more loops are parallel than in the text.", _schedules(found)),
         ("Waves of tiles, where every loop of a nest carries a dependence.", tiled_waves(found)),
-        ("Threads with a sequential loop each, in small blocks.", _recurrences(found)),
         ("Several time steps at once, in tiles that overlap, or in bands of rows.", time_steps.sections(found)),
         ("Elements that threads keep through all iterations.", owners.sections(found)),
         ("Sums along rows and beside each other, from one read.", sums_at_once.sections(found)),
@@ -516,13 +516,21 @@ def _grids(found: Patterns) -> Iterator[str]:
 
 
 def _recurrences(found: Patterns) -> Iterator[str]:
-    """Yield small blocks where a loop of threads has sequential loops inside that are no sums, and no parallel ones."""
+    """Yield small blocks, and recurrences unrolled, where threads run sequential loops that are no sums, and no others.
+
+    Such a thread waits for each value before the next one: more blocks than multiprocessors, of less than a warp each,
+    cost nothing then, and an unrolled loop reads what several iterations need before it waits.
+    """
     sums = {identity(s.loop) for s in found.sums}
+    chains: list[Loop] = []
     for loop in found.outer_threads:
         inner = [f for f in walk(loop.body) if isinstance(f, Loop)]
-        if any(identity(f) not in sums for f in inner) and not any(map(found.parallel, inner)):
-            yield f"for gpu\n{WARPS}"
-            return
+        if not any(map(found.parallel, inner)):
+            chains += [f for f in inner if identity(f) not in sums]
+    innermost = [f for f in chains if not has_loop(f.body)]
+    unrolled = [f"{at_loops(innermost)}: {{ unroll {{8, 4}}, contiguous, remainder | }}"] if innermost else []
+    if chains:
+        yield "\n".join(["for gpu", *unrolled, FEW_THREADS])
 
 
 def _teams(found: Patterns) -> Iterator[str]:
