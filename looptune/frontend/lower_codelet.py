@@ -44,7 +44,7 @@ from looptune.frontend.name_resolution import (
     used_names_outside_unsupported,
 )
 from looptune.frontend.normalize import Surroundings, normalize
-from looptune.frontend.normalize.calls import written_by_calls
+from looptune.frontend.normalize.calls import set_by_any_call, written_by_calls
 from looptune.frontend.normalize.complex_numbers import with_parts
 from looptune.frontend.normalize.pointer_offsets import moving_pointers
 from looptune.frontend.normalize.results import result_name
@@ -444,8 +444,12 @@ class _Builder:
 
     @cached_property
     def assigned_outside(self) -> frozenset[str]:
-        """The variables that the function around a part of it assigns."""
-        return frozenset() if self.region is None else assigned_names(without_declarations(self.region.outside.items))
+        """The variables that the function around a part of it assigns, and those of the file that its calls may."""
+        if self.region is None:
+            return frozenset()
+        by_calls = set_by_any_call(self.file, self.region.outside)
+        renamed = {name for name, d in self.set_globals.items() if d.name in by_calls}
+        return assigned_names(without_declarations(self.region.outside.items)) | by_calls | renamed
 
     def extent(self, exprs: Expressions, e: c_ast.Expr) -> Expr:
         """Return the extent of an array dimension.

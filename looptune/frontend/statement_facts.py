@@ -86,5 +86,7 @@ def writes_memory(node: Any) -> bool:
             return True
         case c_ast.Call(name):
             return not is_pure(name)
+        case c_ast.PointerCall():
+            return True
         case _:
             return False

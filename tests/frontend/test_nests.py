@@ -110,6 +110,18 @@ def test_the_value_of_a_parameter_is_the_one_before_the_nest() -> None:
     assert not unit.codelet.locals
 
 
+@pytest.mark.parametrize("call", ["other()", "v->set()", "sets()", "sets_by_other()"])
+def test_a_variable_of_the_file_that_a_call_may_change_is_not_read_again(call: str) -> None:
+    text = f"""int size, *at; struct s {{ void (*set)(void); }} *v;
+      void sets(void) {{ size = 3; }}
+      void sets_by_other(void) {{ other(); }}
+      void f(float *x) {{ int n = size, m = at[0]; {call}; printf("");
+        for (int i = m; i < n; i++) x[i] = 1; }}"""
+    assert {p.name for p in load(text, kernel="f:5").codelet.params} == {"x", "n", "m"}
+    kept = load(text.replace(call, "puts(x)"), kernel="f:5").codelet
+    assert "size" in {p.name for p in kept.params}
+
+
 def test_an_extent_that_changed_before_the_nest_is_refused() -> None:
     text = 'void f(int n, float x[n][n])\n{ n = 2;\nfor (int i = 0; i < n; i++) x[i][i] = n;\nputs(""); }'
     with pytest.raises(UnsupportedError, match="n is an extent of x and may have another value here"):

@@ -10,7 +10,7 @@ Parameters become variables that are initialised with the arguments; an array th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
@@ -19,8 +19,9 @@ from looptune.core.errors import ParseError, UnsupportedError
 from looptune.frontend import c_ast, math_functions
 from looptune.frontend.name_resolution import base, resolve, root_variable
 from looptune.frontend.normalize.complex_numbers import mentions_complex
-from looptune.frontend.normalize.library_calls import LibraryCalls, is_library_call
+from looptune.frontend.normalize.library_calls import LibraryCalls, is_library_call, is_library_function
 from looptune.frontend.normalize.library_effects import OTHERS, has_model, modelled
+from looptune.frontend.pointer_settings import ALLOCATE
 from looptune.frontend.symbol_table import refuse
 
 Items = tuple[c_ast.Item, ...]
@@ -340,12 +341,30 @@ def _is_modelled(call: c_ast.Call) -> bool:
     return has_model(call.name) or not known
 
 
-def written_by_calls(file: c_ast.File, items: Items) -> frozenset[str]:
+def written_by_calls(file: c_ast.File, items: Iterable[c_ast.Item]) -> frozenset[str]:
     """Return the scalars of the file that the functions called in the statements write."""
     scalars = {d.name for d in file.globals if isinstance(d.type, c_ast.Basic)}
     calls = Calls(file, {}, frozenset())
     called = [n for item in items for n in c_ast.walk(item) if isinstance(n, c_ast.Call)]
     return frozenset(n for call in called for n in calls.global_writes(call) if n in scalars)
+
+
+def set_by_any_call(file: c_ast.File, node: Any) -> frozenset[str]:
+    """Return the scalars of the file that the calls in a node may set: of functions of other files, all of them."""
+    calls = Calls(file, {}, frozenset())
+    found = [n for n in c_ast.walk(node) if isinstance(n, c_ast.Call | c_ast.PointerCall)]
+    known = {n.name for n in found if isinstance(n, c_ast.Call)}
+    known |= {inner for name in known for inner in calls.all_callees(name)}
+    through = (node, *(f.body for f in file.functions if f.name in known))
+    others = any(calls.function(n) is None and n not in file.pure and not _is_of_library(n) for n in known)
+    if others or any(isinstance(n, c_ast.PointerCall) for body in through for n in c_ast.walk(body)):
+        return frozenset(d.name for d in file.globals if isinstance(d.type, c_ast.Basic) and not d.const)
+    return written_by_calls(file, (c_ast.Evaluate(call) for call in found))
+
+
+def _is_of_library(name: str) -> bool:
+    """Tell whether a function that the program does not define sets no variable of it but through an address."""
+    return math_functions.is_pure(name) or has_model(name) or is_library_function(name) or name in ALLOCATE
 
 
 @dataclass(frozen=True, slots=True)

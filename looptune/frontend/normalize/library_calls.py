@@ -39,6 +39,12 @@ def is_library_call(call: c_ast.Call) -> bool:
     return len(call.args) == count
 
 
+def is_library_function(name: str) -> bool:
+    """Tell whether the function has the name of one that is rewritten here."""
+    short = name.removeprefix("__builtin_")
+    return short in _MEMORY or _of_double(short) in _NUMBERS
+
+
 @dataclass(slots=True)
 class LibraryCalls:
     """Rewrites calls; ``kind_of`` returns the type of a variable, ``types`` takes those of new ones.
