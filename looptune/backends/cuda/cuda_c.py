@@ -29,6 +29,10 @@ ENTRY = "kernel_of_looptune"
 """What every kernel is called in its cubin, so that those of two versions that do not differ are one."""
 
 
+MINIMAL = (13, 0)
+"""NVRTC from this version on can leave out declarations that no kernel of ours needs."""
+
+
 class CudaC(Backend):
     """The backend of CUDA C, for NVIDIA GPUs."""
 
@@ -105,6 +109,8 @@ class CudaC(Backend):
         prescribes.
         """
         options = [f"--gpu-architecture=compute_{self.arch.removeprefix('sm_')}", "--std=c++17", "--fmad=true"]
+        # It declares no textures and nothing of the host, which take a quarter of the time of a small kernel.
+        options += ["--minimal"] if _check(nvrtc.nvrtcVersion()) >= MINIMAL else []
         program = _check(nvrtc.nvrtcCreateProgram(text.encode(), f"{name}.cu".encode(), 0, [], []))
         try:
             compiled = nvrtc.nvrtcCompileProgram(program, len(options), [o.encode() for o in options])
