@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from looptune.backends import openmp
 from looptune.cli.main import cli
 from looptune.deploy import build
+from looptune.deploy.c_timing import CTimer
 from looptune.frontend import load
 from looptune.ir import interpreter
 from looptune.ir.nodes import Codelet
@@ -124,8 +125,9 @@ def test_what_stands_before_the_loops() -> None:
     assert re.findall("#pragma.*", c_of(twice)[1]) == ["#pragma omp parallel for private(t)"] * 2
 
 
-def test_the_command(tmp_path: Path) -> None:
+def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The best on this CPU at the sizes of the file; what was measured stands on top; noremainder is a remainder."""
+    monkeypatch.setattr(CTimer, "is_slower", lambda self, us: False)
     (tmp_path / "f.c").write_text("#define N 64\nvoid f(int n, float x[n], float y[n])\n"
                                   "{ for (int i = 0; i < n; i++) y[i] += 2 * x[i]; }\n")  # fmt: skip
     unit = load(tmp_path / "f.c", defines={"n": "64"})
