@@ -250,6 +250,8 @@ class _Closer:
         if op in (">", ">="):
             return self.number_of_trips({">": "<", ">=": "<="}[op], b, a, steps, changed, known)
         signed = a.dtype in ("int32", "int64")
+        if not signed and (op, a) in (("<", Const(0, a.dtype)), ("<=", Const(1, a.dtype))):
+            op, a = "!=", Const(0, a.dtype)
         gap = _plus(_sum(b), {m: -c for m, c in _sum(a).items()})
         moving = {m: c for m, c in gap.items() if any(_names(e) & changed for e in m)}
         if len(moving) != 1:

@@ -104,6 +104,8 @@ def counter_range(
     asked = _lasting(own, asked)
     shown = arithmetic_type(own, own)
     by = int(step.value) if isinstance(step, Const) else None
+    if len(asked) == 1 and _wraps_at_zero(shown, asked[0], down, by):
+        return _down_past_zero(start, convert_index(asked[0].bound, shown), shown)
     found = [_limit(own, start, a, down, by, known) for a in asked]
     made = [f for f in found if f is not None]
     if len(made) < len(found):
@@ -184,6 +186,24 @@ def _unsigned(start: Expr, a: ExitTest, down: bool, shown: str, known: Nonnegati
     if a.offset:
         last = fold(Binary("-", last, Const(a.offset, COUNTING), span=last.span))
     return CounterRange(COUNTING, first, ((a.op, last),), shown)
+
+
+def _wraps_at_zero(shown: str, a: ExitTest, down: bool, by: int | None) -> bool:
+    """Tell whether the loop is ``for (i = start; i < bound; i--)`` of an unsigned ``i``."""
+    return shown.startswith("u") and down and by == 1 and a.op == "<" and a.offset == 0 and a.kind == shown
+
+
+def _down_past_zero(start: Expr, bound: Expr, shown: str) -> CounterRange:
+    """Return the range of a loop that runs down to 0 and ends by wrapping to a value that is not below its bound.
+
+    It runs not at all where ``start`` is not below the bound, so that ``start = bound - 1`` runs ``bound`` times.
+    """
+    end = Const(-1, COUNTING, span=bound.span)
+    if start == fold(Binary("-", bound, Const(1, shown))):
+        first = fold(Binary("-", convert_index(bound, COUNTING), Const(1, COUNTING), span=start.span))
+        return CounterRange(COUNTING, first, ((">", end),), shown)
+    first = convert_index(start, COUNTING)
+    return CounterRange(COUNTING, first, ((">", fold(Select(Binary("<", start, bound), end, first))),), shown)
 
 
 def _apart(start: Expr, a: ExitTest, down: bool, known: Nonnegative) -> tuple[Expr, Expr]:
