@@ -31,7 +31,7 @@ _DIGITS = 18
 _TOKEN = re.compile(
     r"\s*(?:(?P<size>\d+(?:\s*[xX]\s*\d+)+(?!\w))|(?P<real>(?:\d+\.\d+(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+)(?![\w.]))"
     r"|(?P<int>-?\d+(?!\w))|(?P<word>[A-Za-z_]\w*)"
-    r'|(?P<string>"[\w\s,.:+-]*")|(?P<op>[+*](?=\s*:))|(?P<punct>[,():&])|(?P<sign>[-+*]))'
+    r'|(?P<string>"[\w\s,.:+-]*")|(?P<op>[+*&|^](?=\s*:))|(?P<punct>[,():&])|(?P<sign>[-+*]))'
 )
 
 

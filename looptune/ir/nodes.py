@@ -256,7 +256,7 @@ class Assign(Node):
 
 @dataclass(frozen=True, slots=True)
 class Reduction(Node):
-    """The update ``target = target op e`` in the iterations of a parallel loop, in any order; op: ``+ * min max``."""
+    """The update ``target = target op e`` in a parallel loop's iterations, in any order; op: ``+ * & | ^ min max``."""
 
     op: str
     target: Var | Load

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 
 from looptune.ir.def_use import names_in, written_names
-from looptune.ir.nodes import Assign, Binary, Call, Const, Expr, If, Load, Loop, Select, Stmt, Var
+from looptune.ir.nodes import Assign, Binary, Call, Cast, Const, Expr, If, Load, Loop, Select, Stmt, Var
 from looptune.ir.rewrite import walk, walk_stmts
-from looptune.ir.simplify import is_integer
+from looptune.ir.simplify import is_integer, wrap
 
 _BITS = {"int8": 7, "int16": 15, "int32": 31, "int64": 63, "uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64}
 
@@ -41,6 +41,10 @@ class Accumulator:
             case "+" | "*":
                 unit = int(self.op == "*")
                 return Const(unit if is_integer(dtype) else float(unit), dtype)
+            case "|" | "^":
+                return Const(0, dtype)
+            case "&":
+                return Const(wrap(-1, dtype), dtype)
             case "min" | "max" if is_integer(dtype):
                 most = 2 ** _BITS[dtype] - 1
                 least = 0 if dtype.startswith("u") else -most - 1
@@ -75,7 +79,9 @@ class Accumulator:
     def combine(self, a: Expr, b: Expr) -> Expr:
         """Return ``a op b``; a minimum or maximum is ``a`` if ``b`` is a NaN, as for the terms."""
         match self.op:
-            case "+" | "*":
+            case "&" | "|" if a.dtype == "bool":
+                return Cast("bool", Binary(self.op, Cast("int32", a), Cast("int32", b)))
+            case "+" | "*" | "&" | "|" | "^":
                 return Binary(self.op, a, b)
         if self.ignores_nan:
             return Call(f"f{self.op}", (a, b), a.dtype)

@@ -1,4 +1,4 @@
-"""Statements that accumulate: ``x = x op e`` for an op whose terms may come in any order, ``+ * min max``.
+"""Statements that accumulate: ``x = x op e`` for an op whose terms may come in any order, ``+ * & | ^ min max``.
 
     x += e    x = e + x    x = x - e         +
     x = e < x ? e : x    fmin(x, e)          min
@@ -19,7 +19,7 @@ from looptune.ir.rewrite import conjuncts, walk
 from looptune.ir.simplify import is_integer, widens
 from looptune.poly.affine import NEGATED, bits
 
-_ASSOCIATIVE = {"+": "+", "-": "+", "*": "*", "min": "min", "max": "max"}
+_ASSOCIATIVE = {"+": "+", "-": "+", "*": "*", "&": "&", "|": "|", "^": "^", "min": "min", "max": "max"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +69,19 @@ def accumulation(assign: Assign, guard: Expr | None = None) -> Accumulation | No
     return None if extreme and (_cuts(value) or _compares_halves(value, guard)) else found
 
 
+def _truth(cast: Cast, x: Var | Load, op: str | None) -> bool:
+    """Tell whether the cast is one of ``x |= e`` or ``x &= e`` where x is 0 or 1: it leaves what these ask of e."""
+    if x.dtype != "bool" or not is_integer(cast.dtype):
+        return False
+    return cast.arg == x if op in ("&", "|") else isinstance(cast.arg, Binary) and cast.arg.op in ("&", "|")
+
+
 def _whole(value: Expr, x: Var | Load, op: str) -> bool:
     """Tell whether every type to which x is cast has all of its bits and, for an extreme, the same numbers."""
     casts = [n for n in walk(value) if isinstance(n, Cast) and any(m == x for m in walk(n))]
     casts = [n for n in casts if is_integer(n.dtype) and is_integer(n.arg.dtype)]
+    if x.dtype == "bool":
+        return op in ("&", "|")
     if op in ("min", "max"):
         return all(widens(n.dtype, n.arg.dtype) for n in casts)
     return all(bits(n.dtype) >= bits(x.dtype) for n in casts)
@@ -112,7 +121,7 @@ def _grouped(value: Expr, x: Var | Load, op: str | None) -> str | None:
     if value == x:
         return op
     match value:
-        case Cast(dtype, arg) if _like(dtype, arg.dtype):
+        case Cast(dtype, arg) if _like(dtype, arg.dtype) or _truth(value, x, op):
             return _grouped(arg, x, op)
         case Binary(this, lhs, rhs) if this in _ASSOCIATIVE and op in (None, _ASSOCIATIVE[this]):
             if any(n == x for n in walk(lhs)):

@@ -20,11 +20,11 @@ with ``team``, one directly in the other, a block of two dimensions shares the o
 ``noParallel, team`` has the threads of one block run a sequential loop together, and share the loops in it that have
 ``team``. ``team`` has no effect on a CPU.
 
-Legal when: the loop carries no dependence except reductions (``+ * min max``). The terms of these get another order, so
-they are refused under --no-reassociate if that rounds differently. ``reduce(+:s)`` is compared with the result of the
-analysis. ``parallel, assume`` asserts that the loop carries no dependence where the code cannot be analysed. Gain: more
-threads; noParallel on an inner loop gives each thread more work; team saves launches. Cost: noParallel reduces the
-parallelism.
+Legal when: the loop carries no dependence except reductions (``+ * & | ^ min max``). The terms of these get another
+order, so they are refused under --no-reassociate if that rounds differently. ``reduce(+:s)`` is compared with the
+result of the analysis. ``parallel, assume`` asserts that the loop carries no dependence where the code cannot be
+analysed. Gain: more threads; noParallel on an inner loop gives each thread more work; team saves launches. Cost:
+noParallel reduces the parallelism.
 """
 
 from __future__ import annotations

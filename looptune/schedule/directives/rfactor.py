@@ -7,10 +7,10 @@
 The order of the sums depends only on P and the sizes. With ``parallel`` on the same loop, the threads of each block
 share its iterations; without it, one thread runs them.
 
-Legal when: the loop carries only reductions (``+ * min max``), and not under --no-reassociate if another order rounds
-differently; it stands in parallel loops, with or without conditions on their variables, and nothing else there changes
-what is summed. Gain: more threads, if a grid is small and its sums are long. Cost: memory for P partial sums of every
-sum, and a kernel.
+Legal when: the loop carries only reductions (``+ * & | ^ min max``), and not under --no-reassociate if another order
+rounds differently; it stands in parallel loops, with or without conditions on their variables, and nothing else there
+changes what is summed. Gain: more threads, if a grid is small and its sums are long. Cost: memory for P partial sums of
+every sum, and a kernel.
 """
 
 from __future__ import annotations
