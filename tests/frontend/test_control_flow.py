@@ -392,6 +392,18 @@ void f(int n, int *restrict a, int *restrict b) {
     assert modes(text.replace("a[k] == i", "b[i] == k")) == ["parallel", "sequential", "sequential"]
 
 
+def test_a_return_under_two_conditions_leaves_the_loop_around_parallel() -> None:
+    """Every call sets the value that it returns, whichever of its conditions hold."""
+    text = """
+static int clamp(int x) {
+  if ((unsigned)x > 255) { if (x < 0) return 0; if (x > 255) return 255; }
+  return x;
+}
+void f(int n, int *a) { for (int i = 0; i < n; i++) a[i] = clamp(a[i]); }
+"""
+    assert modes(text) == ["parallel"]
+
+
 def test_many_jumps_do_not_multiply_the_text() -> None:
     """A statement is lowered once, however many jumps precede it."""
     jumps = "".join(f"if (a[i] > {k}) {{ if (a[i] > 9) {{ a[i]--; continue; }} a[i] += {k}; }}\n" for k in range(60))

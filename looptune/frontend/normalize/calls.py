@@ -235,11 +235,12 @@ class Calls:
         if any(isinstance(n, c_ast.Leave) and n.name == region for n in c_ast.walk(c_ast.Block(items))):
             items = (c_ast.Region(region, items, span=call.span),)
         if value is not None:
-            # Set before a loop that may return, so that iterations of a loop around do not share it.
+            # Set before a loop or an `if` that may return, so that iterations of a loop around do not share it.
             zero = c_ast.Number("0", span=call.span)
             is_struct = isinstance(function.result, c_ast.Struct)
             blank = c_ast.InitializerList((), span=call.span) if is_struct else zero
-            first = blank if len(items) == 1 and c_ast.has_loop(items[0]) else None
+            unsure = len(items) == 1 and (c_ast.has_loop(items[0]) or _may_go_on(items[0]))
+            first = blank if unsure else None
             start = (*start, c_ast.Declare(value.name, function.result, first, span=call.span))
         body_calls = replace(self, stack=(*self.stack, function.name))
         done = (*start, _Called(items, body_calls, span=call.span))
@@ -459,6 +460,28 @@ def _returned(items: Items, value: c_ast.Name | None, region: str) -> Items:
             case _:
                 made.append(item)
     return tuple(made)
+
+
+def _may_go_on(item: Any) -> bool:
+    """Tell whether a branch of an ``if`` leaves the function only under a further condition."""
+    branches = ((n.then, n.other) for n in c_ast.walk(item) if isinstance(n, c_ast.If))
+    return any(_leaves(b) and not _ends(b) for pair in branches for b in pair)
+
+
+def _leaves(item: Any) -> bool:
+    return any(isinstance(n, c_ast.Leave) for n in c_ast.walk(item))
+
+
+def _ends(item: Any) -> bool:
+    """Tell whether what is after the statement never runs."""
+    match item:
+        case c_ast.Leave():
+            return True
+        case c_ast.Block(items):
+            return bool(items) and _ends(items[-1])
+        case c_ast.If(_, then, other):
+            return _ends(then) and _ends(other)
+    return False
 
 
 def _with_pointer_sizes(function: c_ast.Function) -> c_ast.Block:
