@@ -187,7 +187,8 @@ class _Builder:
         renamed = (*self.set_globals, *(d.name for d in self.struct_copies if base(d.name) not in own))
         renaming = {base(n): n for n in renamed}
         several = self.overlapping(before, types, renaming)
-        items = (*self.struct_copies, *before, *(self.body if self.region is None else self.region).items)
+        text = (self.body if self.region is None else self.region).items
+        items = (*self.struct_copies, *before, *self.own_structs(), *text)
         moved = moving_pointers(items, types)
         calls = any(isinstance(n, c_ast.Call) for item in items for n in c_ast.walk(item))
         read_after = (
@@ -205,6 +206,16 @@ class _Builder:
             self.has_structs, self.fields, self.texts = True, made.fields, made.texts
             self.retype(made.types)
         return made.items
+
+    def own_structs(self) -> Iterator[c_ast.Declare]:
+        """Yield the structs that only the region of the function uses, and that no earlier run of it has set."""
+        if self.region is None:
+            return
+        used, outside = used_names(self.region.items), used_names((self.region.outside,))
+        for d in self.region.declared:
+            own = isinstance(d.type, c_ast.Struct) and d.init is None and not d.static
+            if own and d.name in used - outside and not may_repeat(self.body, self.region.items, d.name):
+                yield d
 
     def overlapping(
         self, before: Iterable[c_ast.Item], types: Mapping[str, c_ast.Type], renamed: Mapping[str, str]

@@ -11,6 +11,7 @@ from looptune.frontend import load
 from looptune.ir.c_printer import declaration
 from looptune.ir.nodes import Array, Loop, Scalar
 from looptune.ir.rewrite import walk
+from looptune.schedule.analysis import Analysis, ScheduledTree
 from looptune.schedule.assumptions import may_overlap
 
 if TYPE_CHECKING:
@@ -167,3 +168,20 @@ def test_the_reference_is_the_text_of_the_nest(kernel: str, tmp_path: Path) -> N
     path = tmp_path / "program.c"
     path.write_text(PROGRAM)
     assert load(path, kernel=kernel).excerpt is not None
+
+
+def test_a_struct_that_a_nest_alone_uses_belongs_to_its_iterations() -> None:
+    """Where the function reads a field after the loop, it is an output of the nest."""
+    text = """typedef struct {{ double x, y; }} V;
+double f(int n, V *a, double *r) {{
+  V d;
+  for (int i = 0; i < n; i++) {{ d.x = a[i].x * 2; d.y = a[i].y; r[i] = d.x * d.y; }}
+  return {};
+}}
+"""
+    for returned, kind in (("0", "parallel"), ("d.x", "sequential")):
+        codelet = load(text.format(returned), kernel="f:4").codelet
+        analysis = Analysis(codelet)
+        tree = ScheduledTree(analysis, codelet.body, analysis.model.order())
+        loop = next(n for n in walk(codelet.body) if isinstance(n, Loop))
+        assert tree.verdict(loop).kind == kind
