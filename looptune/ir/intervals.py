@@ -36,20 +36,28 @@ def affine_terms(e: Expr) -> Terms:
     >>> affine_terms(Binary("+", Binary("*", Const(2), Var("i")), Const(1)))
     ({Var(name='i', dtype='int32'): 2}, 1)
     """
+    terms: dict[Expr, int] = {}
+    constant = _add_terms(e, 1, terms)
+    return {t: k for t, k in terms.items() if k}, constant
+
+
+def _add_terms(e: Expr, factor: int, terms: dict[Expr, int]) -> int:
+    """Add ``factor`` times ``e`` to a sum, and return the constant that it adds."""
     match e:
-        case Const(int(value)):
-            return {}, value
-        case Cast(dtype, arg) if is_lossless_index_cast(dtype, arg.dtype):
-            return affine_terms(arg)
-        case Binary("+" | "-" as op, lhs, rhs):
-            (a, c), (b, d) = affine_terms(lhs), affine_terms(rhs)
-            sign = 1 if op == "+" else -1
-            total = {t: a.get(t, 0) + sign * b.get(t, 0) for t in (*a, *b)}
-            return {t: k for t, k in total.items() if k}, c + sign * d
-        case Binary("*", Const(int(k)), x) | Binary("*", x, Const(int(k))):
-            terms, constant = affine_terms(x)
-            return {t: k * v for t, v in terms.items() if k * v}, k * constant
-    return {e: 1}, 0
+        case Const() if isinstance(e.value, int):
+            return factor * e.value
+        case Binary():
+            lhs, rhs = e.lhs, e.rhs
+            if e.op == "+" or e.op == "-":
+                return _add_terms(lhs, factor, terms) + _add_terms(rhs, factor if e.op == "+" else -factor, terms)
+            if e.op == "*" and isinstance(lhs, Const) and isinstance(lhs.value, int):
+                return _add_terms(rhs, factor * lhs.value, terms)
+            if e.op == "*" and isinstance(rhs, Const) and isinstance(rhs.value, int):
+                return _add_terms(lhs, factor * rhs.value, terms)
+        case Cast() if is_lossless_index_cast(e.dtype, e.arg.dtype):
+            return _add_terms(e.arg, factor, terms)
+    terms[e] = terms.get(e, 0) + factor
+    return 0
 
 
 def never_equal(a: Sequence[Expr], b: Sequence[Expr]) -> bool:

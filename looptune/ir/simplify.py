@@ -121,21 +121,8 @@ def evaluate(op: str, a: int, b: int) -> int | None:
 def fold(e: Expr) -> Expr:
     """Simplify one node whose children are simple already; returns the same object if nothing applies."""
     match e:
-        case Binary(op, lhs) if op != "&&" and not is_integer(lhs.dtype):
-            return e
-        case Binary(op, Const(a), Const(b)) if is_integer(e.lhs.dtype) and is_integer(e.rhs.dtype):
-            value = evaluate(op, int(a), int(b))
-            return e if value is None else Const(wrap(value, e.dtype), e.dtype, span=e.span)
-        case Binary("==", Binary("+", Binary("*", Const(int(a)), _), Const(int(b))) as total, Const(int(c))) if (
-            a and (c - b) % a and overflows_never(total.dtype)
-        ):
-            return Const(0, span=e.span)
-        case Binary("==", Binary("*", Const(int(a)), x), Const(0)) if a and overflows_never(x.dtype):
-            return replace(e, lhs=x)
-        case Binary("&&", Const(0), _) | Binary("&&", _, Const(0)):
-            return Const(0, span=e.span)
-        case Binary(op, lhs, rhs) if is_integer(lhs.dtype):
-            return _fold_identity(e, op, lhs, rhs)
+        case Binary():
+            return _fold_binary(e)
         case Unary("-", Const(int(a), dtype)) if is_integer(dtype):
             return Const(wrap(-a, dtype), dtype, span=e.span)
         case Cast(dtype, Const(int(a), of)) if is_integer(dtype) and is_integer(of):
@@ -145,32 +132,98 @@ def fold(e: Expr) -> Expr:
     return e
 
 
-def _fold_identity(e: Binary, op: str, lhs: Expr, rhs: Expr) -> Expr:
-    match op, lhs, rhs:
-        case ("+", Const(0), x) | ("+" | "-", x, Const(0)) | ("*", Const(1), x) | ("*" | "/", x, Const(1)):
-            return x
-        case ("*", Const(0), _) | ("*", _, Const(0)):
-            return Const(0, e.dtype)
-        case ("-", a, b) | ("min" | "max", a, b) if a == b:
-            return Const(0, e.dtype) if op == "-" else a
-        case "+", x, Const(int(b)) if b < 0 and fits(-b, e.dtype):
-            return fold(replace(e, op="-", rhs=Const(-b, rhs.dtype)))
-        case "-", x, Const(int(b)) if b < 0 and fits(-b, e.dtype):
-            return fold(replace(e, op="+", rhs=Const(-b, rhs.dtype)))
-        case "+" | "-", Binary("+" | "-" as inner, x, Const(int(a))), Const(int(b)):
-            total = (a if inner == "+" else -a) + (b if op == "+" else -b)
+def _fold_binary(e: Binary) -> Expr:
+    lhs, rhs = e.lhs, e.rhs
+    integers = is_integer(lhs.dtype)
+    if isinstance(lhs, Const) and isinstance(rhs, Const) and integers and is_integer(rhs.dtype):
+        value = evaluate(e.op, int(lhs.value), int(rhs.value))
+        return e if value is None else Const(wrap(value, e.dtype), e.dtype, span=e.span)
+    match e.op:
+        case "&&" if _is_zero(lhs) or _is_zero(rhs):
+            return Const(0, span=e.span)
+        case "==" if integers:
+            return _fold_equality(e)
+        case "+" | "-" if integers:
+            return _fold_sum(e)
+        case "*" if integers:
+            return _fold_product(e)
+        case "/" | "%" if integers:
+            return _fold_quotient(e)
+        case "min" | "max" if integers and lhs == rhs:
+            return lhs
+    return e
+
+
+def _is_zero(e: Expr) -> bool:
+    return isinstance(e, Const) and e.value == 0
+
+
+def _is_one(e: Expr) -> bool:
+    return isinstance(e, Const) and e.value == 1
+
+
+def _fold_equality(e: Binary) -> Expr:
+    match e.lhs, e.rhs:
+        case Binary("+", Binary("*", Const(int(a)), _), Const(int(b))) as total, Const(int(c)) if (
+            a and (c - b) % a and overflows_never(total.dtype)
+        ):
+            return Const(0, span=e.span)
+        case Binary("*", Const(int(a)), x), Const(0) if a and overflows_never(x.dtype):
+            return replace(e, lhs=x)
+    return e
+
+
+def _fold_sum(e: Binary) -> Expr:
+    lhs, rhs, plus = e.lhs, e.rhs, e.op == "+"
+    if _is_zero(rhs):
+        return lhs
+    if plus and _is_zero(lhs):
+        return rhs
+    if isinstance(rhs, Const) and isinstance(rhs.value, int):
+        return _fold_constant_term(e, rhs.value)
+    return e if plus else _fold_difference(e)
+
+
+def _fold_difference(e: Binary) -> Expr:
+    if e.lhs == e.rhs:
+        return Const(0, e.dtype)
+    match e.lhs:
+        case Binary("+", x, y) if e.rhs in (x, y):
+            return x if y == e.rhs else y
+    return e
+
+
+def _fold_constant_term(e: Binary, b: int) -> Expr:
+    """Simplify a sum with the constant ``b``, or the difference from it."""
+    if b < 0 and fits(-b, e.dtype):
+        return fold(replace(e, op="-" if e.op == "+" else "+", rhs=Const(-b, e.rhs.dtype)))
+    match e.lhs:
+        case Binary("+" | "-" as inner, x, Const(int(a))):
+            total = (a if inner == "+" else -a) + (b if e.op == "+" else -b)
             if e.dtype.startswith("u"):  # a sum wraps, whatever its order
                 total = wrap(total, e.dtype)
                 total -= (1 << _BITS[e.dtype]) if total >> (_BITS[e.dtype] - 1) else 0
             return add(x, Const(total, e.dtype)) if fits(abs(total), e.dtype) else e
-        case "/" | "%", Binary("*", Const(int(a)), x) | Binary("*", x, Const(int(a))), Const(int(b)) if (
+    return e if e.op == "+" else _fold_difference(e)
+
+
+def _fold_product(e: Binary) -> Expr:
+    lhs, rhs = e.lhs, e.rhs
+    if _is_one(lhs):
+        return rhs
+    if _is_one(rhs):
+        return lhs
+    return Const(0, e.dtype) if _is_zero(lhs) or _is_zero(rhs) else e
+
+
+def _fold_quotient(e: Binary) -> Expr:
+    if e.op == "/" and _is_one(e.rhs):
+        return e.lhs
+    match e.lhs, e.rhs:
+        case Binary("*", Const(int(a)), x) | Binary("*", x, Const(int(a))), Const(int(b)) if (
             b and a % b == 0 and overflows_never(e.dtype) and fits(a // b, e.dtype)
         ):
-            return mul(x, Const(a // b, e.dtype)) if op == "/" else Const(0, e.dtype)
-        case "-", Binary("+", x, y), z if y == z:
-            return x
-        case "-", Binary("+", x, y), z if x == z:
-            return y
+            return mul(x, Const(a // b, e.dtype)) if e.op == "/" else Const(0, e.dtype)
     return e
 
 
