@@ -20,7 +20,7 @@ from looptune.frontend import c_ast as s
 from looptune.frontend import parsed_nodes as nodes
 from looptune.frontend.c_constants import character, integer
 from looptune.frontend.c_types import as_attributed, enumerated_type, named_type
-from looptune.frontend.gnu_syntax import RANGE
+from looptune.frontend.gnu_syntax import ASSEMBLY, RANGE, VOLATILE
 from looptune.frontend.heap_arrays import declare_heap_arrays
 from looptune.frontend.incomplete_structs import completed, named_fields
 from looptune.frontend.initial_values import has_each, is_of_numbers, string_values
@@ -535,7 +535,10 @@ class _Reader:
                 return s.Field(inner, node.field.name, arrow, span=whole)
             case c_ast.FuncCall() if isinstance(node.name, c_ast.ID):
                 args = tuple(self.expr(a) for a in (node.args.exprs if node.args else ()))
-                return s.Call(node.name.name, args, span=self.span(node, *args, closing=")"))
+                whole = (
+                    self.span(node) if node.name.name in (ASSEMBLY, VOLATILE) else self.span(node, *args, closing=")")
+                )
+                return s.Call(node.name.name, args, span=whole)
             case c_ast.Assignment():
                 target, value = self.expr(node.lvalue), self.expr(node.rvalue)
                 return s.Assignment(node.op[:-1], target, value, span=self.span(node, target, value))

@@ -1,6 +1,13 @@
 """Statements of GNU C that pycparser does not read, as C that it does: what it reads in place of which tokens.
 
-    case 1 ... 5:        case __looptune_range(1, 5):
+    case 1 ... 5:                                    case __looptune_range(1, 5):
+    asm("add %1, %0" : "+r"(x) : "r"(y) : "cc");     __looptune_asm(&(x), (y));
+    asm goto("jc %l1" : : "r"(y) : : out);           { if (__looptune_volatile_asm((y))) goto out; }
+
+Assembly is a call of a function of which nothing is known, which gets its inputs and the addresses of its outputs: it
+may change what any call may. A nest that contains it is refused. It is volatile, and has to be executed in the order of
+the text, if it says so or has no outputs. A register of a variable, which a call would change, is not read: ``register
+int x asm("r8")``.
 
 The text and its tokens stay as they are. ``c_lexer`` gives pycparser the other tokens at the places of those that they
 replace, and ``c_parser`` knows the names.
@@ -16,6 +23,12 @@ if TYPE_CHECKING:
 
 RANGE = "__looptune_range"
 """The function whose arguments are the ends of a range of cases."""
+ASSEMBLY, VOLATILE = "__looptune_asm", "__looptune_volatile_asm"
+"""The functions that stand for assembly."""
+ASSEMBLY_WORDS = ("asm", "__asm__", "__asm")
+_QUALIFIERS = ("volatile", "inline", "goto", "const")
+_OUTPUTS, _INPUTS, _LABELS = 1, 2, 4
+"""The numbers of colons before the parts of assembly."""
 
 
 def replaced_tokens(tokens: Sequence[Token]) -> Mapping[int, str]:
@@ -27,15 +40,20 @@ def replaced_tokens(tokens: Sequence[Token]) -> Mapping[int, str]:
     {'case': 'case __looptune_range(', '.': ',', ':': '):'}
     """
     words = [token.text for token in tokens]
-    return {k: text for first, word in enumerate(words) if word == "case" for k, text in _range(words, first)}
+    found: dict[int, str] = {}
+    for k, word in enumerate(words):
+        if word == "case":
+            found |= _range(words, k)
+        elif word in ASSEMBLY_WORDS:
+            found |= _assembly(words, k)
+    return found
 
 
-def _range(words: Sequence[str], first: int) -> Iterator[tuple[int, str]]:
-    """Yield what replaces the tokens of ``case A ... B:``; pycparser reads the three dots as one token."""
+def _range(words: Sequence[str], first: int) -> dict[int, str]:
+    """Return what replaces the tokens of ``case A ... B:``; pycparser reads the three dots as one token."""
     end = _colon(words, first)
     dots = next((k for k in range(first, end) if words[k : k + 3] == [".", ".", "."]), None)
-    if dots is not None:
-        yield from ((first, f"case {RANGE}("), (dots, ","), (end, "):"))
+    return {} if dots is None else {first: f"case {RANGE}(", dots: ",", end: "):"}
 
 
 def _colon(words: Sequence[str], first: int) -> int:
@@ -48,3 +66,64 @@ def _colon(words: Sequence[str], first: int) -> int:
             return k
         conditions += (words[k] == "?") - (words[k] == ":")
     return first
+
+
+# -- assembly ---------------------------------------------------------------------------------------
+
+
+def _assembly(words: Sequence[str], first: int) -> dict[int, str]:
+    """Return what replaces the tokens of assembly, nothing where it is no statement that is read."""
+    opening = next((k for k in range(first + 1, len(words)) if words[k] not in _QUALIFIERS), len(words))
+    closing = _closing(words, opening)
+    text = [word[0] for word in words[opening : opening + 2]]
+    if text != ["(", '"'] or words[closing + 1 : closing + 2] != [";"] or not _begins_statement(words, first):
+        return {}
+    made = dict.fromkeys(range(first, closing), "")
+    colons = 0
+    separator = ""
+    labels: list[str] = []
+    for k in _at_depth_one(words, opening, closing):
+        colons += words[k] == ":"
+        if words[k] == "(" and words[k - 1].startswith('"') and colons in (_OUTPUTS, _INPUTS):
+            made |= {j: words[j] for j in range(k, _closing(words, k) + 1)}
+            made[k] = f"{separator}{'&' if colons == _OUTPUTS else ''}("
+            separator = ","
+        elif colons == _LABELS and words[k] not in (":", ","):
+            labels.append(words[k])
+    has_outputs = any(text.endswith("&(") for text in made.values())
+    made[first] = f"{ASSEMBLY if has_outputs and 'volatile' not in words[first:opening] else VOLATILE}("
+    if "goto" in words[first:opening]:
+        jumps = f" else if ({VOLATILE}()) ".join(f"goto {label};" for label in labels)
+        made |= {first: f"{{ if ({VOLATILE}(", closing: f")) {jumps}", closing + 1: "}"}
+    return {k: text for k, text in made.items() if text != words[k]}
+
+
+def _begins_statement(words: Sequence[str], first: int) -> bool:
+    """Tell whether a statement begins at a token: not so where a name, or the parentheses of a function, are before."""
+    before = words[first - 1] if first else ""
+    if before == ")":
+        depth = 0
+        for k in range(first - 1, 0, -1):
+            depth += (words[k] == ")") - (words[k] == "(")
+            if depth == 0:
+                return words[k - 1] in ("if", "for", "while", "switch")
+    return before in ("{", "}", ";", ":", "else", "do")
+
+
+def _closing(words: Sequence[str], opening: int) -> int:
+    """Return the index of the parenthesis that closes one, that of the last token where none does."""
+    depth = 0
+    for k in range(opening, len(words)):
+        depth += (words[k] == "(") - (words[k] == ")")
+        if depth == 0:
+            return k
+    return len(words) - 1
+
+
+def _at_depth_one(words: Sequence[str], opening: int, closing: int) -> Iterator[int]:
+    """Yield the indices of the tokens inside of parentheses that are in no others, and of those that open others."""
+    depth = 0
+    for k in range(opening, closing):
+        if depth == 1:
+            yield k
+        depth += (words[k] == "(") - (words[k] == ")")

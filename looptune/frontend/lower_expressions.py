@@ -345,10 +345,7 @@ class Expressions:
         """Return the call of a function of math.h or stdlib.h, or of a built-in function of GNU C."""
         want = math_functions.argument_count(e.name)
         if want is None:
-            refused = math_functions.refusal(e)
-            if refused is not None:
-                raise refused
-            raise undefined_function(e.name, e.span)
+            raise undefined_function(e)
         self.count(e, want)
         constant = math_functions.constant(e.name)
         if constant is not None:
@@ -429,10 +426,11 @@ class Expressions:
         raise UnsupportedError(message, e.span)
 
 
-def undefined_function(name: str, span: Span) -> UnsupportedError:
+def undefined_function(call: c_ast.Call) -> UnsupportedError:
     """Return the error for a call of a function that no target can compute, as its definition is not there."""
-    message = f"{name}, which is not defined in this program, cannot be called in a codelet"
-    return UnsupportedError(f"{message}: define it in this file or in a header of it, or leave the call out", span)
+    message = f"{call.name}, which is not defined in this program, cannot be called in a codelet"
+    instead = "define it in this file or in a header of it, or leave the call out"
+    return math_functions.refusal(call) or UnsupportedError(f"{message}: {instead}", call.span)
 
 
 def node_count(e: Expr, known: dict[int, tuple[Expr, int]]) -> int:

@@ -244,7 +244,7 @@ class Statements:
             case c_ast.Cast(c_ast.Basic("void"), c_ast.Name() | c_ast.Number()) | c_ast.Name() | c_ast.Number():
                 return ()
             case c_ast.Call(name) if self.scope.function(name) is None:
-                raise undefined_function(name, e.span)
+                raise undefined_function(e)
             case _:
                 self.exprs.value(e)
                 return ()

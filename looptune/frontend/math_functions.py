@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from looptune.core.errors import UnsupportedError
+from looptune.frontend.gnu_syntax import ASSEMBLY, VOLATILE
 from looptune.ir.c_printer import arithmetic_type
 from looptune.ir.nodes import Binary, Call, Cast, Const, Expr, Select, Unary, promoted_type
 from looptune.ir.simplify import fold, is_integer
@@ -267,7 +268,9 @@ def made(name: str, args: Args, float_literals: bool, span: Span) -> Expr:
 
 
 def refusal(call: c_ast.Call) -> UnsupportedError | None:
-    """Return the error for a function of math.h that is not in the table, or None for any other function."""
+    """Return the error for assembly, for a function of math.h that is not in the table, or None for any other."""
+    if call.name in (ASSEMBLY, VOLATILE):
+        return UnsupportedError("inline assembly is not supported: write C instead", call.span)
     name = call.name.removeprefix("__builtin_")
     wide = name[:-1]
     if name[-1:] == "l" and (wide in NATIVE or wide in _MADE or wide in REFUSED):
