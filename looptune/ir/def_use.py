@@ -33,11 +33,12 @@ def referenced_names(stmts: Iterable[Stmt]) -> set[str]:
     """Return every scalar and array named in the statements, loop variables included."""
     found: set[str] = set()
     for node in walk(tuple(stmts)):
-        match node:
-            case Var(name) | Load(name):
-                found.add(name)
-            case Loop(var):
-                found.add(var)
+        if isinstance(node, Var):
+            found.add(node.name)
+        elif isinstance(node, Load):
+            found.add(node.array)
+        elif isinstance(node, Loop):
+            found.add(node.var)
     return found
 
 

@@ -32,6 +32,9 @@ N = TypeVar("N", bound=Node)
 Tree = TypeVar("Tree", Loop, Expr, Stmt, Codelet, tuple[Expr, ...], tuple[Stmt, ...])
 """What has the same kind when its parts are rewritten, or a tuple of that."""
 
+LEAVES = frozenset({Var, Const})
+"""The nodes without children, which are most of a tree."""
+
 
 @cache
 def _children(cls: Any) -> tuple[tuple[str, bool], ...]:
@@ -100,7 +103,7 @@ def rewrite(rule: Rule, node: Tree) -> Tree:
     """
 
     def visit(n: Node) -> Any:
-        whole = map_children(visit, n)
+        whole = n if type(n) in LEAVES else map_children(visit, n)
         new = rule(whole)
         return whole if new is None else new
 
@@ -203,13 +206,14 @@ def walk(node: Any) -> Iterator[Node]:
     stack = [node]
     while stack:
         here = stack.pop()
-        if isinstance(here, tuple):
-            stack.extend(reversed(here))
+        kind: Any = type(here)
+        if kind is tuple:
+            stack.extend(here[::-1])
         elif here is not None:
             yield here
-            kind: Any = type(here)
-            parts = _parts(kind)
-            if parts is not None:
+            if kind is Binary:
+                stack += (here.rhs, here.lhs)
+            elif kind not in LEAVES and (parts := _parts(kind)) is not None:
                 stack.extend(parts(here))
 
 
