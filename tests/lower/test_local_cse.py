@@ -39,6 +39,8 @@ def drawn(body: str, nonnegative: Collection[str] = ("i",)) -> list[str]:
     ("body", "lines"),
     [
         ("x[i][2] = 1; x[i][3] = 2;", ["v0__at = 10 * i", "x[v0__at + 2] = 1", "x[v0__at + 3] = 2"]),
+        ("x[0][z[2 * i]] = 1; x[1][z[2 * i + 1]] = 2;",
+         ["v0__at = 2 * i", "x[0][z[v0__at]] = 1", "x[1][z[v0__at + 1]] = 2"]),
         ("y[i] = 1; y[i + 1] = 2;", ["y[i] = 1", "y[i + 1] = 2"]),
         ("x[i][i] = 1;", ["x[i][i] = 1"]),
         (

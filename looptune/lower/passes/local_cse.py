@@ -98,35 +98,40 @@ def eliminate_common_subexpressions(
         made.add(name)
         return name
 
-    places = {n: _split(flat(n), nonnegative, least) for n in walk(run) if isinstance(n, Load)}
-    placed = tuple(_placed(run, changed, places, new))
+    placed = tuple(_placed(run, changed, lambda n: _split(flat(n), nonnegative, least), new))
     valued = tuple(_valued(placed, changed, new))
     forwarded = tuple(_forwarded(tuple(_stored_once(valued, new)), new))
     yield from _loaded_before(forwarded, changed, new, made, stored)
 
 
 def _placed(
-    body: tuple[Assign, ...], changed: set[str], places: Mapping[Load, tuple[Expr, int]], fresh: Callable[[str], str]
+    body: tuple[Assign, ...], changed: set[str], split: Callable[[Load], tuple[Expr, int]], fresh: Callable[[str], str]
 ) -> Iterator[Assign]:
-    often = Counter(base for n in walk(body) if isinstance(n, Load) for base, _ in [places[n]])
+    """``split``: returns the varying part of an element's place, and the constant that is added to it."""
+    loads = Counter(n for n in walk(body) if isinstance(n, Load))
+    places = {n: split(n) for n in loads}
+    often: Counter[Expr] = Counter()
+    for element, times in loads.items():
+        often[places[element][0]] += times
+    shared = {base for base, times in often.items() if times > 1 and _place(base, changed)}
     held: dict[Expr, Var] = {}
+    moved: dict[Load, Load] = {}
 
     def rule(n: Node) -> Node | None:
-        match n:
-            case Load() if n in places and places[n][0] in held:
-                base, constant = places[n]
-                return replace(n, index=(add(held[base], Const(constant)),))
-        return None
+        return moved.get(n) if isinstance(n, Load) else None
 
-    for stmt in body:
+    for stmt in body if shared else ():
         for n in walk((stmt.target, stmt.value)):
-            base = places[n][0] if isinstance(n, Load) else Const(0)
-            if often[base] > 1 and base not in held and _place(base, changed):
-                held[base] = Var(fresh(PLACE), "uint32")
-                yield Assign(held[base], base, span=stmt.span)
+            if isinstance(n, Load) and n not in moved and places[n][0] in shared:
+                base, constant = places[n]
+                if base not in held:
+                    held[base] = Var(fresh(PLACE), "uint32")
+                    yield Assign(held[base], base, span=stmt.span)
+                moved[n] = replace(n, index=(add(held[base], Const(constant)),))
         target = rewrite(rule, stmt.target)
         assert isinstance(target, (Var, Load)), "the rule changes only subscripts"
         yield Assign(target, rewrite(rule, stmt.value), span=stmt.span)
+    yield from () if shared else body
 
 
 def _place(e: Expr, changed: set[str]) -> bool:
@@ -154,32 +159,33 @@ def _split(e: Expr, nonnegative: Collection[str], least: Mapping[str, int]) -> t
 
 
 def _valued(body: tuple[Assign, ...], changed: set[str], fresh: Callable[[str], str]) -> Iterator[Assign]:
-    often = Counter(e for s in body for e in walk(s.value) if _apart(e, changed))
+    often = Counter(e for s in body for e in walk(s.value) if isinstance(e, (Binary, Unary, Cast, Load)))
+    shared = {e for e, times in often.items() if times > 1 and not names_in(e) & changed}
     held: dict[Node, Var] = {}
     for stmt in body:
-        for e in _largest(stmt.value, often):
+        for e in _largest(stmt.value, shared) if shared else ():
             if e not in held:
                 held[e] = Var(fresh(VALUE), e.dtype)
                 yield Assign(held[e], e, span=stmt.span)
-        yield Assign(stmt.target, rewrite(held.get, stmt.value), span=stmt.span)
+        yield Assign(stmt.target, _replaced(held, stmt.value), span=stmt.span)
 
 
-def _apart(e: Node, changed: set[str]) -> bool:
-    return isinstance(e, (Binary, Unary, Cast, Load)) and not names_in(e) & changed
-
-
-def _largest(e: Expr, often: Counter[Node]) -> list[Expr]:
-    """Return the largest expressions that occur several times, of those that are computed whatever the values are."""
-    if often[e] > 1:
+def _largest(e: Expr, shared: Collection[Node]) -> list[Expr]:
+    """Return the largest expressions that are ``shared``, of those that are computed whatever the values are."""
+    if e in shared:
         return [e]
     match e:
         case Binary("&&" | "||"):
             return []
         case Binary(_, lhs, rhs):
-            return [*_largest(lhs, often), *_largest(rhs, often)]
+            return [*_largest(lhs, shared), *_largest(rhs, shared)]
         case Unary(_, arg) | Cast(_, arg):
-            return _largest(arg, often)
+            return _largest(arg, shared)
     return []
+
+
+def _replaced(by: Mapping[Node, Var], e: Expr) -> Expr:
+    return rewrite(by.get, e) if by else e
 
 
 def _stored_once(body: tuple[Assign, ...], fresh: Callable[[str], str]) -> Iterator[Assign]:
@@ -194,7 +200,7 @@ def _stored_once(body: tuple[Assign, ...], fresh: Callable[[str], str]) -> Itera
             env: dict[Node, Var] = {}
             for k in range(at, last + 1):
                 stmt = body[k]
-                value = rewrite(env.get, stmt.value)
+                value = _replaced(env, stmt.value)
                 if stmt.target == element and k < last:
                     env = {element: Var(fresh(VALUE), element.dtype)}
                 yield Assign(
@@ -226,7 +232,7 @@ def _forwarded(body: tuple[Assign, ...], fresh: Callable[[str], str]) -> Iterato
     """Elements that are stored and used afterwards are used from variables."""
     held: dict[Node, Var] = {}
     for k, stmt in enumerate(body):
-        target, value = stmt.target, rewrite(held.get, stmt.value)
+        target, value = stmt.target, _replaced(held, stmt.value)
         held = {e: v for e, v in held.items() if isinstance(e, Load) and not _overwrites(target, e)}
         if isinstance(target, Load) and not is_integer(target.dtype) and _used_before_stored(target, body[k + 1 :]):
             held[target] = Var(fresh(VALUE), target.dtype)
@@ -293,7 +299,7 @@ def _loaded_before(
     held: dict[Node, Var] = {n: Var(fresh(VALUE), n.dtype) for n in dict.fromkeys(loads)}
     yield from (*body[:first], *early, *(Assign(v, n) for n, v in held.items() if isinstance(n, Load)), *rest[:1])
     for stmt in rest[1:]:
-        yield Assign(stmt.target, rewrite(held.get, stmt.value), span=stmt.span)
+        yield Assign(stmt.target, _replaced(held, stmt.value), span=stmt.span)
 
 
 def _branches(e: Node) -> bool:
