@@ -27,6 +27,16 @@ def base(name: str) -> str:
     return name.partition("#")[0]
 
 
+def with_names(node: Any, names: Mapping[str, str]) -> Any:
+    """Return a copy of statements or expressions in which variables have other names, flags that end loops too."""
+    match node:
+        case c_ast.Name(name) | c_ast.Declare(name) if name in names:
+            node = replace(node, name=names[name])
+        case c_ast.For(until=until) if names.keys() & set(until):
+            node = replace(node, until=tuple(names.get(flag, flag) for flag in until))
+    return c_ast.map_children(lambda child: with_names(child, names), node)
+
+
 def resolve(body: c_ast.Block, env: Mapping[str, str], mark: str = "") -> c_ast.Block:
     """Return the body with one name per variable; ``env`` renames what is declared outside it.
 

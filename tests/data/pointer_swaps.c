@@ -7,6 +7,9 @@ void f(int T, int n, float *a, float *b, float *out) { float *tmp; int t; for (t
 // swap_first_down  sizes: n=9 T=4; loops: sequential parallel parallel parallel parallel
 void f(int T, int n, float *a, float *b) { for (int t = T; t > 0; t--) { float *tmp = a; a = b; b = tmp; float s = a[0]; for (int i = 1; i < n; i++) b[i] = a[i - 1] * t + s; } for (int i = 0; i < n; i++) a[i] += 1; }
 //----
+// loop_left_before_swap  sizes: n=9 T=5; shapes: a=9 b=9 c=5; loops: sequential sequential sequential
+void f(int T, int n, double *a, double *b, int *c) { for (int t = 0; t < T; t++) { for (int i = 1; i < n - 1; i++) { b[i] = a[i - 1] + a[i + 1]; if (b[i] < 0) break; c[t]++; } double *tmp = a; a = b; b = tmp; } }
+//----
 // rotation  sizes: n=9 T=5; loops: sequential parallel parallel parallel
 void f(int T, int n, float *u, float *v, float *w) { for (int t = 0; t < T; t++) { for (int i = 1; i < n - 1; i++) w[i] = 2 * v[i] - u[i] + v[i - 1] + v[i + 1]; float *p = u; u = v; v = w; w = p; } }
 //----

@@ -18,7 +18,7 @@ from typing import Any
 
 from looptune.core.errors import UnsupportedError
 from looptune.frontend import c_ast
-from looptune.frontend.name_resolution import OFFSET, assigned_names, base, used_names
+from looptune.frontend.name_resolution import OFFSET, assigned_names, base, used_names, with_names
 
 Items = tuple[c_ast.Item, ...]
 _INT = c_ast.Basic("int32")
@@ -303,17 +303,7 @@ class _Swapper:
         now = {p: p for p in self.permutation}
         for _ in range(swaps):
             now = {p: self.permutation[q] for p, q in now.items()}
-        names = now | ({name: f"{name}s{swaps}" for name in own} if swaps else {})
-
-        def rule(node: Any) -> Any:
-            match node:
-                case c_ast.Name(name) if name in names:
-                    return replace(node, name=names[name])
-                case c_ast.Declare(name) if name in names:
-                    return c_ast.map_children(rule, replace(node, name=names[name]))
-            return c_ast.map_children(rule, node)
-
-        return rule(item)
+        return with_names(item, now | ({name: f"{name}s{swaps}" for name in own} if swaps else {}))
 
 
 def _hoisted(items: Items, after: frozenset[str]) -> tuple[Items, Items]:
