@@ -64,6 +64,8 @@ def _not_written(part: FunctionPart, several: bool) -> str:
         )
     if part.has_swaps:
         return "these loops swap pointers, which is not written back: write one loop for each array that is written"
+    if part.has_choices:
+        return "a condition chooses among arrays, which is not written back: write the statements in both branches"
     return ""
 
 

@@ -368,6 +368,7 @@ def _part(program: Program, chosen: CodeletFunction, built: LoweredCodelet) -> F
         pointers=built.pointers,
         moved=built.moved, has_structs=built.has_structs,
         flags=built.flags, result=built.result, rows=built.rows, has_swaps=built.has_swaps,
+        has_choices=built.has_choices,
         row_lengths=built.row_lengths, texts=built.texts,
         scalar_fields=tuple(f.text for f in built.fields if f.is_read_through_pointer),
         bare=function.name in program.bare, directive=chosen.directive,

@@ -83,7 +83,7 @@ def build(file: c_ast.File, chosen: CodeletFunction, options: Options) -> Lowere
     return LoweredCodelet(
         codelet, builder.region, builder.variables, held, builder.hidden, frozenset(builder.pointers()), builder.moved,
         builder.result, builder.flags, builder.fields, builder.has_structs, builder.rows, builder.row_lengths,
-        builder.has_swaps, builder.texts,
+        builder.has_swaps, builder.has_choices, builder.texts,
     )  # fmt: skip
 
 
@@ -112,7 +112,7 @@ class _Builder:
         self.result = self.result_array() if self.region is None else ""
         self.returned: tuple[Array, ...] = ()
         self.fields: tuple[FieldVariable, ...] = ()
-        self.has_structs = self.has_swaps = False
+        self.has_structs = self.has_swaps = self.has_choices = False
         self.texts: Mapping[str, FieldText] = {}
         self.items = self.normalized_items()
         self.starred = only_dereferenced((*self.items, *self.around()))
@@ -209,7 +209,7 @@ class _Builder:
                               self.chosen.addresses, several)  # fmt: skip
         made = normalize(items, around)
         self.moved = frozenset(map(base, moved))
-        self.has_swaps = made.has_swaps
+        self.has_swaps, self.has_choices = made.has_swaps, made.has_choices
         self.enter_result(made.types)
         if made.has_structs:
             self.has_structs, self.fields, self.texts = True, made.fields, made.texts

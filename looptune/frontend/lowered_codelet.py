@@ -24,7 +24,8 @@ class LoweredCodelet:
     ``fields`` are the fields of structs that are parameters of the codelet; ``has_structs``: its text names fields.
     ``rows`` are the arrays that consist of pointers, with the dimensions to which these lead; ``row_lengths`` are the
     parameters that say how long rows are, where this does not follow from others. ``has_swaps``: its text swaps
-    pointers in a loop. ``texts`` say how the text writes variables that are fields of structs.
+    pointers in a loop; ``has_choices``: a condition of it chooses among arrays. ``texts`` say how the text writes
+    variables that are fields of structs.
     """
 
     codelet: Codelet
@@ -41,4 +42,5 @@ class LoweredCodelet:
     rows: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     row_lengths: frozenset[str] = frozenset()
     has_swaps: bool = False
+    has_choices: bool = False
     texts: Mapping[str, FieldText] = field(default_factory=dict)

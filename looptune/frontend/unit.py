@@ -38,7 +38,8 @@ class FunctionPart:
     function, around which one was written. ``result`` is the array of the
     codelet that holds what the function returns, "" if it returns nothing. ``rows`` are the arrays that consist of
     pointers, with the dimensions to which these lead. ``has_swaps``: the text swaps pointers in a loop, which the
-    codelet does not. ``scalar_fields`` are the fields of structs, as the text reads them through pointers, that are
+    codelet does not; ``has_choices``: a condition chooses among arrays, and the codelet has the statements that follow
+    twice. ``scalar_fields`` are the fields of structs, as the text reads them through pointers, that are
     scalars of the codelet. ``row_lengths`` are scalars of the codelet that the text lacks, see ``row_pointers``.
     ``texts`` say how the text writes variables of the codelet that are fields of structs. ``directive`` is the ``hmpp
     codelet`` line of the function, if it has one.
@@ -63,6 +64,7 @@ class FunctionPart:
     result: str = ""
     rows: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     has_swaps: bool = False
+    has_choices: bool = False
     scalar_fields: tuple[str, ...] = ()
     row_lengths: frozenset[str] = frozenset()
     texts: Mapping[str, FieldText] = field(default_factory=dict)

@@ -225,3 +225,12 @@ float h(int n, float *a) { float *p = a + 3;
 int au;
 void a8(int k7) { int xo; for (xo = 0; xo < 2; ++xo) { int dd; for (dd = 0; dd < 2; ++dd) au = !!k7 ? xo : 0; } }
 int get(void) { return au; }
+//----
+// chosen  sizes: n=9 m=4; loops: parallel
+void f(int n, int m, float *q, float *k, const float *s) { for (int i = 0; i < n; i++) { float *v = i < m ? q : k; v[i] = v[i] * s[i] + 1; } }
+//----
+// in_turns  sizes: n=9 T=5; loops: sequential parallel parallel
+void f(int n, int T, double *a, double *b) { for (int t = 0; t < T; t++) { double *s, *d; if (t & 1) { s = b; d = a; } else { s = a; d = b; } for (int i = 1; i < n - 1; i++) d[i] = s[i - 1] + s[i + 1]; } }
+//----
+// chosen_twice  sizes: n=9 c=1; shapes: x=9 a=20 b=20 d=20; loops: sequential sequential sequential sequential sequential sequential sequential sequential sequential
+void f(int n, int c, const int *x, int *a, int *b, int *d) { int *p = c == 0 ? a : c == 1 ? b + 1 : d; for (int i = 0; i < n; i++) { int *w; if (x[i] > 3) w = a; else w = p; for (int j = 0; j < 3; j++) { if (x[i] == j) break; w[i] += x[i] + j; c += w[i] & 1; } *w += c; } }

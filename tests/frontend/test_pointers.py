@@ -90,6 +90,14 @@ def test_transform_does_not_leave_a_pointer_behind_that_the_text_still_reads(tmp
         transform(file, kernel="f")
 
 
+def test_transform_does_not_write_choices_among_arrays(tmp_path: Path) -> None:
+    """The codelet has what follows a choice twice, the text once."""
+    file = tmp_path / "f.c"
+    file.write_text("void f(int *a, int *b) { for (int i = 0; i < 9; i++) { int *p = i < 4 ? a : b; p[i] = 1; } }\n")
+    with pytest.raises(LooptuneError, match="a condition chooses among arrays, which is not written back"):
+        transform(file, ["loop i: unroll 2"])
+
+
 def test_c_that_is_built_does_not_leave_out_a_pointer_that_other_files_may_read() -> None:
     text = "double b[9], *p;\nvoid f(void) { p = &b[3]; for (int i = 0; i < 5; i++) p[i] = 1; }\n"
     head = load(text).head

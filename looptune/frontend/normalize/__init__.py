@@ -21,6 +21,7 @@ from looptune.frontend.normalize.do_loops import tested_first
 from looptune.frontend.normalize.field_variable import FieldVariable
 from looptune.frontend.normalize.library_effects import type_of
 from looptune.frontend.normalize.live_ranges import split_live_ranges
+from looptune.frontend.normalize.pointer_choices import split_choices
 from looptune.frontend.normalize.pointer_ends import replace_ended_pointers
 from looptune.frontend.normalize.pointer_offsets import moving_pointers, replace_pointers
 from looptune.frontend.normalize.pointer_swaps import replace_swaps
@@ -69,6 +70,10 @@ def _results(items: Items, around: Surroundings) -> Items:
 
 def _swaps(items: Items, around: Surroundings) -> Items:
     return replace_swaps(items, _types(items, around), around.read_after)
+
+
+def _choices(items: Items, around: Surroundings) -> Items:
+    return split_choices(items, _types(items, around), around.read_after)
 
 
 def _pointers(items: Items, around: Surroundings) -> Items:
@@ -130,7 +135,7 @@ def _sizes(items: Items, around: Surroundings) -> Items:
 
 PASSES: tuple[Pass, ...] = (_tests, _allocations, _results, _counting, _effects, _complex, _sizes)
 """Those for statements that may name structs."""
-PASSES_WITHOUT_STRUCTS: tuple[Pass, ...] = (_switches, _jumps, _swaps, _pointers, _ranges)
+PASSES_WITHOUT_STRUCTS: tuple[Pass, ...] = (_switches, _jumps, _swaps, _choices, _pointers, _ranges)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +144,8 @@ class Normalized:
 
     ``types`` are those of the variables, in which arrays of structs are arrays of more dimensions. ``fields`` are the
     fields of structs from outside that are variables of their own; ``has_structs``: the statements named structs;
-    ``has_swaps``: they swapped pointers in a loop. ``texts`` say how the text writes what was fields of structs.
+    ``has_swaps``: they swapped pointers in a loop; ``has_choices``: a condition chose among arrays, so that statements
+    of the text stand in both branches. ``texts`` say how the text writes what was fields of structs.
     """
 
     items: Items
@@ -147,6 +153,7 @@ class Normalized:
     fields: tuple[FieldVariable, ...]
     has_structs: bool
     has_swaps: bool = False
+    has_choices: bool = False
     texts: Mapping[str, FieldText] = field(default_factory=dict)
 
 
@@ -162,12 +169,12 @@ def normalize(items: Items, around: Surroundings) -> Normalized:
     has_structs = separated.items is not items
     items, around = separated.items, replace(around, types=separated.types)
     items = propagate_copies(items, separated.types) if has_structs else items
-    has_swaps = False
+    changed = set[Pass]()
     for apply in PASSES_WITHOUT_STRUCTS:
         made = apply(items, around)
-        has_swaps = has_swaps or (apply is _swaps and made is not items)
+        changed |= {apply} if made is not items else set()
         items = made
     used = {n.name for item in items for n in c_ast.walk(item) if isinstance(n, c_ast.Name)}
     fields = tuple(f for f in separated.outside if f.declared.name in used)
     texts = field_texts((*fields, *separated.inside), types, separated.types) if has_structs else {}
-    return Normalized(items, separated.types, fields, has_structs, has_swaps, texts)
+    return Normalized(items, separated.types, fields, has_structs, _swaps in changed, _choices in changed, texts)
