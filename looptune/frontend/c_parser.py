@@ -20,7 +20,7 @@ from looptune.frontend import c_ast as s
 from looptune.frontend import parsed_nodes as nodes
 from looptune.frontend.c_constants import character, integer
 from looptune.frontend.c_types import as_attributed, enumerated_type, named_type
-from looptune.frontend.gnu_syntax import ASSEMBLY, RANGE, VOLATILE
+from looptune.frontend.gnu_syntax import LABEL, RANGE, REFUSED
 from looptune.frontend.heap_arrays import declare_heap_arrays
 from looptune.frontend.incomplete_structs import completed, named_fields
 from looptune.frontend.initial_values import has_each, is_of_numbers, string_values
@@ -533,12 +533,12 @@ class _Reader:
                 if arrow and isinstance(inner, s.Unary) and inner.op == "&":
                     arrow, inner = False, inner.arg
                 return s.Field(inner, node.field.name, arrow, span=whole)
-            case c_ast.FuncCall() if isinstance(node.name, c_ast.ID):
+            case c_ast.FuncCall(name=c_ast.ID(name=name)) if name == LABEL:
+                return s.Unsupported("the address of a label, which is GNU C,", "a switch", span=self.span(node))
+            case c_ast.FuncCall(name=c_ast.ID(name=name)):
                 args = tuple(self.expr(a) for a in (node.args.exprs if node.args else ()))
-                whole = (
-                    self.span(node) if node.name.name in (ASSEMBLY, VOLATILE) else self.span(node, *args, closing=")")
-                )
-                return s.Call(node.name.name, args, span=whole)
+                whole = self.span(node, *args, closing=")")
+                return s.Call(name, args, span=self.span(node) if name in REFUSED else whole)
             case c_ast.Assignment():
                 target, value = self.expr(node.lvalue), self.expr(node.rvalue)
                 return s.Assignment(node.op[:-1], target, value, span=self.span(node, target, value))

@@ -3,11 +3,16 @@
     case 1 ... 5:                                    case __looptune_range(1, 5):
     asm("add %1, %0" : "+r"(x) : "r"(y) : "cc");     __looptune_asm(&(x), (y));
     asm goto("jc %l1" : : "r"(y) : : out);           { if (__looptune_volatile_asm((y))) goto out; }
+    void *p = &&out;                                 void *p = __looptune_label(out);
+    goto *p;                                         { __looptune_jump(p); goto __looptune_anywhere; }
 
 Assembly is a call of a function of which nothing is known, which gets its inputs and the addresses of its outputs: it
 may change what any call may. A nest that contains it is refused. It is volatile, and has to be executed in the order of
 the text, if it says so or has no outputs. A register of a variable, which a call would change, is not read: ``register
 int x asm("r8")``.
+
+A computed ``goto`` may lead to each label whose address the function takes: these are kept, as the labels are that a
+``goto`` names, and a nest with a computed ``goto`` or with one of them is refused.
 
 The text and its tokens stay as they are. ``c_lexer`` gives pycparser the other tokens at the places of those that they
 replace, and ``c_parser`` knows the names.
@@ -15,38 +20,57 @@ replace, and ``c_parser`` knows the names.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from looptune.frontend.preprocess import Token
+from itertools import pairwise
 
 RANGE = "__looptune_range"
 """The function whose arguments are the ends of a range of cases."""
 ASSEMBLY, VOLATILE = "__looptune_asm", "__looptune_volatile_asm"
 """The functions that stand for assembly."""
 ASSEMBLY_WORDS = ("asm", "__asm__", "__asm")
+LABEL, JUMP, ANYWHERE = "__looptune_label", "__looptune_jump", "__looptune_anywhere"
+"""What stands for the address of a label and for a computed ``goto``, and where the latter leads."""
+REFUSED = {
+    ASSEMBLY: "inline assembly is not supported: write C instead",
+    VOLATILE: "inline assembly is not supported: write C instead",
+    JUMP: "a computed goto is not supported: write a switch instead",
+}
+"""Why a call of these functions is refused."""
+_TYPES = ("*", "long", "int", "unsigned", "signed", "char")
+"""Words that end a type in front of the address of a label, ``(void *) &&out``."""
 _QUALIFIERS = ("volatile", "inline", "goto", "const")
 _OUTPUTS, _INPUTS, _LABELS = 1, 2, 4
 """The numbers of colons before the parts of assembly."""
 
 
-def replaced_tokens(tokens: Sequence[Token]) -> Mapping[int, str]:
+def replaced_tokens(words: Sequence[str]) -> Mapping[int, str]:
     """Return the texts that are read in place of tokens, by the indices of these.
 
-    >>> from looptune.frontend.preprocess import preprocess
-    >>> source = preprocess("int f(int c) { switch (c) { case 'a' ... 'z': return 1; } return 0; }", "a.c", {}, ())
-    >>> {source.tokens[k].text: text for k, text in replaced_tokens(source.tokens).items()}
-    {'case': 'case __looptune_range(', '.': ',', ':': '):'}
+    >>> replaced_tokens("switch ( c ) { case 'a' . . . 'z' : return 1 ; }".split())
+    {5: 'case __looptune_range(', 7: ',', 11: '):'}
     """
-    words = [token.text for token in tokens]
     found: dict[int, str] = {}
-    for k, word in enumerate(words):
+    labels = {word for word, after in pairwise(words) if after == ":"}
+    for k, (word, after) in enumerate(pairwise(words)):
         if word == "case":
             found |= _range(words, k)
         elif word in ASSEMBLY_WORDS:
             found |= _assembly(words, k)
+        elif word == "&&" and after in labels and _is_unary(words, k):
+            found |= {k: f"{LABEL}(", k + 1: f"{after})"}
+        elif (word, after) == ("goto", "*"):
+            end = next((j for j in range(k, len(words)) if words[j] == ";"), k)
+            found |= {k: f"{{ {JUMP}(", k + 1: "", end: f"); goto {ANYWHERE}; }}"}
     return found
+
+
+def _is_unary(words: Sequence[str], at: int) -> bool:
+    """Tell whether ``&&`` is before its only operand: none is in front of it, a type in parentheses apart."""
+    before = words[at - 1]
+    if before == ")":
+        return words[at - 2] in _TYPES
+    return re.fullmatch(r"[\w\]\"'.]+", before[-1:]) is None or before == "return"
 
 
 def _range(words: Sequence[str], first: int) -> dict[int, str]:

@@ -22,7 +22,6 @@ from looptune.frontend.finalize import (
     restore_names,
     scalars_in,
 )
-from looptune.frontend.gnu_syntax import ASSEMBLY, VOLATILE
 from looptune.frontend.heap_arrays import allocated_pointers, allocated_rows
 from looptune.frontend.induction import close_forms
 from looptune.frontend.liveness import (
@@ -32,7 +31,7 @@ from looptune.frontend.liveness import (
     live_before,
     may_repeat,
 )
-from looptune.frontend.lower_expressions import Expressions, undefined_function
+from looptune.frontend.lower_expressions import Expressions
 from looptune.frontend.lower_statements import Statements
 from looptune.frontend.lowered_codelet import LoweredCodelet
 from looptune.frontend.name_resolution import (
@@ -66,7 +65,7 @@ from looptune.frontend.statement_facts import (
     writes_memory,
 )
 from looptune.frontend.surrounding_pointers import pointers_before, pointers_read_after
-from looptune.frontend.symbol_table import Options, Scope, Storage, layout
+from looptune.frontend.symbol_table import Options, Scope, Storage, check_gnu, layout
 from looptune.ir.nodes import Array, Assign, Codelet, Const, Expr, Load, Local, Scalar, Stmt, Var
 from looptune.ir.simplify import is_integer
 from looptune.ir.verify import verify
@@ -108,7 +107,7 @@ class _Builder:
         self.body = resolve(self.function.body, env)
         self.region = self.part(self.body, marked)
         self.check_declared()
-        self.check_assembly()
+        check_gnu(c_ast.Block((self.body if self.region is None else self.region).items))
         self.result = self.result_array() if self.region is None else ""
         self.returned: tuple[Array, ...] = ()
         self.fields: tuple[FieldVariable, ...] = ()
@@ -172,13 +171,6 @@ class _Builder:
                 case c_ast.Declare(name) if name in after:
                     raise UnsupportedError(f"{base(name)} is declared in this scop and used after it: declare it "
                                            "before #pragma scop", item.span)  # fmt: skip
-
-    def check_assembly(self) -> None:
-        """Raise UnsupportedError for assembly in the codelet, whatever else would be refused before it."""
-        for item in (self.body if self.region is None else self.region).items:
-            for n in c_ast.walk(item):
-                if isinstance(n, c_ast.Call) and n.name in (ASSEMBLY, VOLATILE):
-                    raise undefined_function(n)
 
     @property
     def is_nest(self) -> bool:

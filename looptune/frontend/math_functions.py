@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from looptune.core.errors import UnsupportedError
-from looptune.frontend.gnu_syntax import ASSEMBLY, VOLATILE
+from looptune.frontend import gnu_syntax
 from looptune.ir.c_printer import arithmetic_type
 from looptune.ir.nodes import Binary, Call, Cast, Const, Expr, Select, Unary, promoted_type
 from looptune.ir.simplify import fold, is_integer
@@ -268,9 +268,9 @@ def made(name: str, args: Args, float_literals: bool, span: Span) -> Expr:
 
 
 def refusal(call: c_ast.Call) -> UnsupportedError | None:
-    """Return the error for assembly, for a function of math.h that is not in the table, or None for any other."""
-    if call.name in (ASSEMBLY, VOLATILE):
-        return UnsupportedError("inline assembly is not supported: write C instead", call.span)
+    """Return the error for a function of math.h that is not in the table and for GNU C's calls, None for any other."""
+    if call.name in gnu_syntax.REFUSED:
+        return UnsupportedError(gnu_syntax.REFUSED[call.name], call.span)
     name = call.name.removeprefix("__builtin_")
     wide = name[:-1]
     if name[-1:] == "l" and (wide in NATIVE or wide in _MADE or wide in REFUSED):

@@ -54,7 +54,7 @@ def parsed(source: Preprocessed, needed: Callable[[str, str], bool]) -> Parsed:
     skipped: list[ParseError] = []
     emptied: set[int] = set()
     own: set[str] = set()
-    others = {_place(source, k): other for k, other in replaced_tokens(source.tokens).items()}
+    others = {_place(source, k): other for k, other in replaced_tokens([t.text for t in source.tokens]).items()}
     lexer = partial(Lexer, implied_ints=_implied_ints(source), replaced=others)
     while True:
         prelude = "".join(f"typedef int {name};" for name in assumed)

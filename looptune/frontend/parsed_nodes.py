@@ -11,6 +11,7 @@ from pycparser import c_ast
 from pycparser.c_generator import CGenerator
 
 from looptune.core.errors import ParseError
+from looptune.frontend.gnu_syntax import LABEL
 
 if TYPE_CHECKING:
     from looptune.core.source import Span
@@ -30,10 +31,12 @@ def labelled(node: Any) -> list[Any]:
 
 
 def goto_targets(node: Any) -> Iterator[str]:
-    """Yield the labels that a ``goto`` names."""
+    """Yield the labels that a ``goto`` names, and those whose address is taken."""
     match node:
         case c_ast.Goto():
             yield node.name
+        case c_ast.FuncCall(name=c_ast.ID(name=name)) if name == LABEL:
+            yield node.args.exprs[0].name
     for _, child in node.children():
         yield from goto_targets(child)
 

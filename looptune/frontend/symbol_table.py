@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from looptune.core.errors import ParseError, UnsupportedError
 from looptune.frontend import c_ast
+from looptune.frontend.gnu_syntax import REFUSED
 from looptune.frontend.name_resolution import base
 from looptune.ir.nodes import Array, Expr, Local, Scalar
 
@@ -19,6 +20,13 @@ def refuse(what: str, instead: str, span: Span) -> UnsupportedError:
     """Return the error for a construct that is not accepted, with the alternative."""
     message = f"{what} is not accepted in a codelet"
     return UnsupportedError(f"{message}: write {instead} instead" if instead else message, span)
+
+
+def check_gnu(node: Any) -> None:
+    """Raise UnsupportedError at assembly or a computed ``goto``."""
+    for n in c_ast.walk(node):
+        if isinstance(n, c_ast.Call) and n.name in REFUSED:
+            raise UnsupportedError(REFUSED[n.name], n.span)
 
 
 def refuse_field(span: Span) -> UnsupportedError:

@@ -1,4 +1,4 @@
-"""Functions with assembly of GNU C: their nests are analysed, and what the assembly may change is not known."""
+"""Functions with assembly or computed jumps of GNU C: their nests are analysed, with all that these may change."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from tests.helpers.command_line import looptune
 
 def reads(text: str) -> str:
     """What pycparser reads in place of a text."""
-    tokens = preprocess(text, "a.c", {}, ()).tokens
-    other = replaced_tokens(tokens)
+    words = [token.text for token in preprocess(text, "a.c", {}, ()).tokens]
+    other = replaced_tokens(words)
     lexer = CLexer(lambda *_: None)
-    lexer.input(" ".join(other.get(k, token.text) for k, token in enumerate(tokens)))
+    lexer.input(" ".join(other.get(k, word) for k, word in enumerate(words)))
     return " ".join(token.value for token in iter(lexer.token, None)).replace("__looptune_", "")
 
 
@@ -39,9 +39,12 @@ def reads(text: str) -> str:
         ('int f(int) asm("g");', 'int f ( int ) asm ( "g" ) ;'),
         ('register int a asm("r8") = 1;', 'register int a asm ( "r8" ) = 1 ;'),
         ("asm(x);", "asm ( x ) ;"),
+        ("a: goto *(c ? p : &&a);", "a : { jump ( ( c ? p : label ( a ) ) ) ; goto anywhere ; }"),
+        ("a: p = (void *) &&a + t[1]; return &&a;", "a : p = ( void * ) label ( a ) + t [ 1 ] ; return label ( a ) ;"),
+        ("(f)(x) &&a; t[i] &&(c) &&'c' &&n; 1. &&n;", "( f ) ( x ) && a ; t [ i ] && ( c ) && 'c' && n ; 1. && n ;"),
     ],
 )  # fmt: skip
-def test_assembly_is_read_as_a_call(text: str, want: str) -> None:
+def test_what_is_read_is_c(text: str, want: str) -> None:
     assert reads(f"void h(void) {{ {text} }}").removeprefix("void h ( void ) { ").removesuffix(" }") == want
 
 
@@ -104,6 +107,50 @@ def test_nests_with_assembly_are_refused_and_the_others_analysed(tmp_path: Path)
     assert caught.value.span.line == 7
 
 
+JUMPS = """#include <stdio.h>
+static int jump(int n) { void *p = &&a; goto *p; a: return n; }
+int run(int n, double *x, const char *code) {
+  static void *const table[] = { &&add, &&twice, &&end };
+  void *at = (void *) &&end;
+  int pc = 0, k = 5;
+  double *p = x;
+  if (k && n) goto *table[code[pc] % 3]; else goto *at;
+add:
+  for (int i = 0; i < n; i++) x[i] += k;
+  k++;
+  goto *table[code[++pc] % 3];
+twice:
+  for (int i = 0; i < k; i++) p[i] *= 2;
+  p = x + 1;
+  goto *table[code[++pc] % 3];
+  for (int i = 0; i < n; i++) { if (x[i] < 0) goto *at; x[i] = 0; }
+  for (int i = 0; i < n; i++) { x[i] = 0; inside: x[i]++; }
+  for (int i = 0; i < n; i++) x[i] = jump(i);
+  at = &&inside;
+end:
+  for (int i = 0; i < n; i++) x[i] -= 1;
+  return k;
+}
+int main(void) {
+  double x[30];
+  for (int i = 0; i < 30; i++) x[i] = i % 7;
+  printf("%d\\n", run(30, x, "001011102"));
+  for (int i = 0; i < 30; i++) printf("%g ", x[i]);
+  return 0;
+}
+"""
+
+
+def test_variables_around_a_computed_goto_have_any_of_their_values() -> None:
+    params = [{p.name for p in load(JUMPS, kernel=f"run:{line}").codelet.params} for line in (10, 14, 22)]
+    assert params == [{"n", "x", "k"}, {"p", "k"}, {"n", "x"}]
+    with pytest.raises(UnsupportedError, match="a goto leads to inside from outside of this block"):
+        load(JUMPS, kernel="run:18")
+    for kernel in ("run:17", "run:19", "run"):
+        with pytest.raises(UnsupportedError, match="a computed goto is not supported: write a switch instead"):
+            load(JUMPS, kernel=kernel)
+
+
 PROGRAM = """#include <stdio.h>
 int size = 100;
 static void other_size(void) { asm volatile ("movl $90, %0" : "=m"(size)); }
@@ -128,11 +175,14 @@ out:
 
 @pytest.mark.wide
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="its assembly is that of another processor")
-def test_a_program_with_assembly_computes_what_gcc_computes(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "nests"), [(PROGRAM, ["main:7", "main:12", "main:13", "main:16"]), (JUMPS, ["run:10", "run:14", "run:22"])]
+)
+def test_programs_compute_what_gcc_computes(text: str, nests: list[str], tmp_path: Path) -> None:
     source, plain, made = tmp_path / "a.c", tmp_path / "plain", tmp_path / "made"
-    source.write_text(PROGRAM)
+    source.write_text(text)
     subprocess.run(["gcc", "-O1", source, "-o", plain], check=True)
-    kernels = [word for line in (7, 12, 13, 16) for word in ("--kernel", f"main:{line}")]
+    kernels = [word for nest in nests for word in ("--kernel", nest)]
     done = looptune("cc", source, "-O1", "-o", made, "--arch", "none", *kernels, cwd=tmp_path)
     assert done.code == 0, done.err
     want, got = (subprocess.run([path], check=True, capture_output=True).stdout for path in (plain, made))

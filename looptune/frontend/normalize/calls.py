@@ -22,7 +22,7 @@ from looptune.frontend.normalize.complex_numbers import mentions_complex
 from looptune.frontend.normalize.library_calls import LibraryCalls, is_library_call, is_library_function
 from looptune.frontend.normalize.library_effects import OTHERS, has_model, modelled
 from looptune.frontend.pointer_settings import ALLOCATE
-from looptune.frontend.symbol_table import refuse
+from looptune.frontend.symbol_table import check_gnu, refuse
 
 Items = tuple[c_ast.Item, ...]
 _VOID = c_ast.Basic("void")
@@ -249,6 +249,7 @@ class Calls:
     def _check(self, function: c_ast.Function, call: c_ast.Call, wants_value: bool) -> None:
         if function.name in self.stack:
             raise refuse(f"{call.name}, which calls itself,", "a loop", call.span)
+        check_gnu(function.body)
         want = len(function.params)
         if len(call.args) != want:
             raise ParseError(f"{call.name} takes {want} argument{'s' * (want != 1)}, not {len(call.args)}", call.span)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from looptune.frontend import c_ast
-from looptune.frontend.gnu_syntax import ASSEMBLY
+from looptune.frontend.gnu_syntax import ASSEMBLY, JUMP
 from looptune.frontend.symbol_table import refuse
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def has_model(name: str) -> bool:
 def has_order(name: str) -> bool:
     """Tell whether calls of a function that is not in the program have to happen in the order of the text."""
     effect = _EFFECTS.get(_plain(name))
-    return not name.startswith("__builtin_") and name != ASSEMBLY if effect is None else effect.state != ""
+    return not name.startswith("__builtin_") and name not in (ASSEMBLY, JUMP) if effect is None else effect.state != ""
 
 
 def _plain(name: str) -> str:
