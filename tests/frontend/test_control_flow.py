@@ -259,7 +259,7 @@ void f(int n, int a[n], int b[n], unsigned u[n], long l[n], signed char c[n]) {
     }
     switch (l[i] << 32) { case 0x100000000 ... 0x300000000: l[i] = 99; break; case -1l << 60 ... -1: l[i]--; }
     switch (c[i]) { case 200 ... 300: c[i] = 9; break; case 0x100000001 ... 0x100000003: c[i] = 44; }
-    switch (c[i]) { case -128 ... 0xfffffffcu: c[i] = 1; }
+    switch (c[i]) { case -128 ... 0xfffffffcu: c[i] = 1; break; case 0x100000001: c[i] = 3; }
   }
   switch (n) { default: a[0] = 1; break; case 9 ... 20: a[0] = 2; }
 }""",

@@ -6,7 +6,7 @@
 
 Cases that end in ``break`` become branches of one ``if``; those that fall through share a branch, in which a variable
 says that the case before was entered. ``break`` leaves the whole, as a region. The ends of a range, ``case 1 ... 5`` of
-GNU C, have the type of ``v``, as in C: they are compared with it.
+GNU C, are compared with ``v``. Values of cases are converted to the type of ``v``, as in C.
 """
 
 from __future__ import annotations
@@ -92,9 +92,10 @@ def _sections(switch: c_ast.Switch) -> tuple[Items, list[_Section]]:
 
 
 def _check_distinct(cases: Sequence[c_ast.Case]) -> None:
-    """Raise UnsupportedError at a case of which an earlier one has a value."""
+    """Raise UnsupportedError at a case of which an earlier one has a value that no type of a switch changes."""
     known = [(case.known, k) for k, case in enumerate(cases) if case.known is not None]
-    for (a, j), (b, k) in pairwise(sorted((ends, k) for ends, k in known if ends[0] <= ends[1])):
+    plain = sorted((ends, k) for ends, k in known if -(2**31) <= ends[0] <= ends[1] < 2**31)
+    for (a, j), (b, k) in pairwise(plain):
         if b[0] <= a[1]:
             message = f"a case of the switch in line {cases[min(j, k)].span.line} has this value too"
             raise UnsupportedError(f"{message}: leave one of them out", cases[max(j, k)].span)
@@ -140,10 +141,11 @@ class _Branch:
     def test(self, case: c_ast.Case) -> c_ast.Expr:
         """Return whether the value is that of a case, or in the range of one."""
         assert case.value is not None, "the default is in no list of cases"
-        if case.last is None:
-            return c_ast.Binary("==", self.value, case.value, span=case.value.span)
         kind = c_ast.TypeOf(self.value)
-        first, last = (c_ast.Cast(kind, end, span=end.span) for end in (case.value, case.last))
+        ends = (case.value, case.value if case.last is None else case.last)
+        first, last = (c_ast.Cast(kind, end, span=end.span) for end in ends)
+        if case.last is None:
+            return c_ast.Binary("==", self.value, first, span=first.span)
         least = c_ast.Binary(">=", self.value, first, span=first.span)
         return c_ast.Binary("&&", least, c_ast.Binary("<=", self.value, last, span=last.span), span=case.span)
 
