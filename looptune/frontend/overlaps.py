@@ -67,7 +67,12 @@ def overlapping(items: Iterable[Any], before: Iterable[Any], found: PointsTo) ->
     items = tuple(items)
     body = c_ast.Block((*before, *items))
     without = {id(item) for _, exchanged in swaps(body) for item in exchanged}
-    into = {t.name: root_variable(aimed(v)) for t, v in settings(body, without) if isinstance(t, c_ast.Name)}
+    numbers = {name for name, kind in found.types.items() if isinstance(kind, c_ast.Basic)}
+    into = {
+        t.name: root_variable(aimed(v))
+        for t, v in settings(body, without)
+        if isinstance(t, c_ast.Name) and t.name not in numbers
+    }
     accesses = list(dict.fromkeys(a for item in items for a in _accesses(item, found, False)))
     for k, a in enumerate(accesses):
         if a.is_write and _set_rows(a.node, found):

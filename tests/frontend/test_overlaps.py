@@ -46,6 +46,8 @@ OVERLAPPING = [
 APART = [
     ("two fields of a struct", "struct s v, *p = &v; for (int i = 0; i < n; i++) { p->x += x[i]; x[i] = v.y; }"),
     ("two arrays", f"int a[9], b[9], *p, *q; p = a; q = b; if (n) p = a + 1; {MOVED}"),
+    ("numbers set to each other", "int *o = r[0]; for (int i = 0; i < n; i++) { int l = 0, h = n, k; while (l < h) "
+     "{ k = l + h; k /= 2; if (x[k] < i) l = k + 1; else h = k; } o[i] = l; }"),
     ("two arrays at one index", f"int *p = x + n, *q = ga + n; if (n > 1) p = x + 1; if (n) q = ga + n; {MOVED}"),
     ("two calls of a macro", f"int *p, *q; p = q = NULL; p = DATA(x); q = DATA(ga); {MOVED}"),
     ("pointers that are exchanged", f"int *p = x, *q = r[0], *t; while (n--) {{ {MOVED} t = p; p = q; q = t; }}"),
