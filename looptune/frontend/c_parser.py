@@ -22,6 +22,7 @@ from looptune.frontend.c_constants import character, integer
 from looptune.frontend.c_types import as_attributed, enumerated_type, named_type
 from looptune.frontend.gnu_syntax import LABEL, RANGE, REFUSED
 from looptune.frontend.heap_arrays import declare_heap_arrays
+from looptune.frontend.hint_calls import without_hints
 from looptune.frontend.incomplete_structs import completed, named_fields
 from looptune.frontend.initial_values import has_each, is_of_numbers, string_values
 from looptune.frontend.lower_expressions import Expressions
@@ -190,7 +191,7 @@ class _Reader:
         with self.scope():
             listed = declaration.args.params if declaration.args else ()
             params = tuple(p for d in listed for p in self.parameter(later.get(getattr(d, "name", None), d)))
-            body = declare_heap_arrays(self.block(node.body), self.own_functions)
+            body = declare_heap_arrays(without_hints(self.block(node.body), self.own_functions), self.own_functions)
         self.constants = outer
         first = self.token(node.body)
         assert first is not None, "a body has a place"

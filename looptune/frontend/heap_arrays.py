@@ -22,6 +22,7 @@ ALLOCATE = ("malloc", "__builtin_malloc")
 _ALSO_ALLOCATE = ("calloc", "__builtin_calloc", "aligned_alloc", "_mm_malloc", "memalign", "valloc", "alloca")
 FREE = ("free", "__builtin_free")
 _END = ("abort", "__builtin_abort", "exit", "__builtin_exit")
+_BEFORE_END = (*FREE, "printf", "fprintf", "puts", "fputs", "perror")
 
 
 def declare_heap_arrays(body: c_ast.Block, own: Collection[str] = ()) -> c_ast.Block:
@@ -195,10 +196,17 @@ _NULL: Collection[object] = (c_ast.Number("0"), c_ast.Name("NULL"))
 
 
 def _ends(then: c_ast.Block) -> bool:
-    match then.items:
-        case (c_ast.Evaluate(c_ast.Call(called)),):
-            return called in _END
-    return False
+    """Tell whether a block leaves the function or the program, and before that only frees memory or prints."""
+    *before, last = then.items or (then,)
+    if not all(isinstance(i, c_ast.Evaluate) and isinstance(i.expr, c_ast.Call) for i in before):
+        return False
+    calls = {n.name for i in (*before, last) for n in c_ast.walk(i) if isinstance(n, c_ast.Call)}
+    return calls <= {*_END, *_BEFORE_END} and (isinstance(last, c_ast.Return) or _calls(last, _END))
+
+
+def _calls(item: object, names: Collection[str]) -> bool:
+    """Tell whether a statement is a call of one of the functions."""
+    return isinstance(item, c_ast.Evaluate) and isinstance(item.expr, c_ast.Call) and item.expr.name in names
 
 
 def _uncast(e: object) -> object:

@@ -7,6 +7,7 @@ import pytest
 from looptune.core.errors import LooptuneError
 from looptune.frontend import load
 from looptune.ir.c_printer import declaration
+from looptune.ir.nodes import Assign, If, Loop
 
 BODY = "for (int i = 0; i < n; i++) t[i] = A[i]; for (int i = 0; i < n; i++) A[i] = t[n - 1 - i];"
 
@@ -23,6 +24,8 @@ def codelet(before: str, after: str = "", body: str = BODY) -> str:
         ("float *t = malloc(sizeof *t * n); if (t == NULL) abort();", "free(t);"),
         ("float *t = malloc(n * sizeof(t[0])); if (!t) { exit(1); }", "free((t));"),
         ("float *t = malloc(n * sizeof(float)); if (NULL == t) exit(1);", "free(t);"),
+        ("float *t = malloc(n * sizeof(float)); if (!t) return;", "free(t);"),
+        ('float *t = malloc(n * sizeof(float)); if (!t) { perror("t"); exit(1); }', "free(t);"),
         ("float *t = __builtin_malloc(sizeof(float[n])); if (0 == t) __builtin_abort();", "__builtin_free(t);"),
     ],
 )
@@ -72,6 +75,17 @@ def test_other_calls_and_conditions_are_not_left_out() -> None:
     ):
         with pytest.raises(LooptuneError, match=f"{call}, which is not defined in this program,"):
             load(text)
+
+
+def test_assertions_and_hints_are_left_out() -> None:
+    """What an assertion changes, it still changes: it is refused as a call."""
+    hints = "assert(A[i] > 0); __builtin_prefetch(&A[i + 8]); if (i > 4) assert(n);"
+    hints = f"for (int i = 0; i < n; i++) {{ {hints} A[i] = 1; }}"
+    (loop,) = load(codelet("", body=hints)).codelet.body
+    assert isinstance(loop, Loop)
+    assert [type(s) for s in loop.body if not isinstance(s, If)] == [Assign]
+    with pytest.raises(LooptuneError, match="assert, which is not defined in this program"):
+        load(codelet("assert(n++ > 0);"))
 
 
 def test_a_function_of_the_file_with_such_a_name_may_do_anything() -> None:
