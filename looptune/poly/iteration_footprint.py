@@ -24,17 +24,17 @@ class ElementAccess:
 
 @dataclass(frozen=True, slots=True)
 class ElementSets:
-    """The elements that one iteration touches, and those of them that it changes, as isl text."""
+    """The elements that one iteration touches, and those of them that it changes."""
 
-    touched: str
-    changed: str
+    touched: isl.UnionSet
+    changed: isl.UnionSet
 
     def may_alias(self, other: ElementSets) -> bool:
         """Tell whether the two may denote one element. True also if isl exceeds its limit."""
         try:
             with isl_operation_limit(QUESTION):
                 pairs = (self.changed, other.touched), (self.touched, other.changed)
-                return not all(isl.UnionSet(a).intersect(isl.UnionSet(b)).is_empty() for a, b in pairs)
+                return not all(a.is_disjoint(b) for a, b in pairs)
         except IslLimitExceeded:
             return True
 
@@ -53,21 +53,26 @@ class Elements:
         self._holds += self._asked(() if given is None else (given,))
         self._named = {f.var for f in chain} | names_in((tuple((f.lo, f.hi) for f in chain), given))
 
-    def of(self, touches: Sequence[ElementAccess]) -> ElementSets:
+    def of(self, touches: Sequence[ElementAccess]) -> ElementSets | None:
+        """Return the elements of some accesses, or None if isl exceeds its limit: they may be any elements."""
         found: dict[tuple[Load, tuple[Expr, ...]], bool] = {}
         for t in touches:
             if isinstance(t.at, Load):
                 found[t.at, t.conditions] = found.get((t.at, t.conditions), False) or t.writes
-        return ElementSets(self._set(found), self._set([key for key, writes in found.items() if writes]))
+        try:
+            with isl_operation_limit(QUESTION):
+                return ElementSets(self._set(found), self._set([key for key, writes in found.items() if writes]))
+        except IslLimitExceeded:
+            return None
 
-    def _set(self, elements: Collection[tuple[Load, tuple[Expr, ...]]]) -> str:
+    def _set(self, elements: Collection[tuple[Load, tuple[Expr, ...]]]) -> isl.UnionSet:
         arrays = {name(at.array) for at, _ in elements}
         named = self._named | names_in(tuple((at.index, given) for at, given in elements))
         names = sorted({name(n) for n in named} - arrays)
         some = "; ".join(
             self._element(at, given, "e" * (1 + max(map(len, names), default=0))) for at, given in elements
         )
-        return f"[{', '.join(names)}] -> {{ {some} }}"
+        return isl.UnionSet(f"[{', '.join(names)}] -> {{ {some} }}")
 
     def _element(self, at: Load, given: Sequence[Expr], free: str) -> str:
         """``free``: what no name begins with."""

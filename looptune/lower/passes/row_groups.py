@@ -40,7 +40,7 @@ def split_by_row(body: Body, chain: Sequence[Loop], given: Expr | None, part: st
     elements = Elements(chain, given, changing | inner)
     whole = [(g[0], elements.of([t for k in g for t in touches[k]])) for g in groups.all()]
     for (first, a), (second, b) in combinations(whole, 2):
-        if a.may_alias(b):
+        if a is None or b is None or a.may_alias(b):
             groups.join(first, second)
     adding = [any(isinstance(s, Loop) and s.var == part for s in walk_stmts((p,))) for p in pieces]
     groups.join_rest(lambda g: any(adding[k] for k in g))
