@@ -239,6 +239,51 @@ def sections_of(name: str) -> list[list[str]]:
     return [lines for lines in sections if "for cpu" not in lines]
 
 
+def test_a_row_that_becomes_a_column_is_turned_in_a_tile() -> None:
+    """With the loops in either order; not where what is read is written too."""
+    text = "void f(int n, int m, float a[n][m], float b[m][n]) {{ for (int {0}) for (int {1}) b[j][i] = {2}; }}"
+    rows, columns = "i = 0; i < n; i++", "j = 0; j < m; j++"
+    for outer, inner, other in ((rows, columns, 2), (columns, rows, 1)):
+        space = derive(Analysis(load(text.format(outer, inner, "a[i][j]")).codelet), device="gpu")
+        turned = [s for s in space.split("\nor\n") if "transposed(a)" in s]
+        assert [f"loop {other}: stage a, transposed(a)" in s for s in turned] == [True]
+        assert ("permute" in turned[0]) == (outer == rows)
+    assert "transposed" not in derive(Analysis(load(text.format(rows, columns, "b[i][j]")).codelet), device="gpu")
+
+
+def test_of_four_parallel_loops_three_are_the_grid() -> None:
+    """The innermost two and either of the others, of which a thread has several iterations; a short sum has no team."""
+    text = """
+void conv(float x[8][16][34][34], float w[16][16][3][3], float y[8][16][32][32]) {
+  for (int b = 0; b < 8; b++) for (int o = 0; o < 16; o++) for (int i = 0; i < 32; i++) for (int j = 0; j < 32; j++)
+    for (int c = 0; c < 16; c++) for (int p = 0; p < 3; p++) for (int q = 0; q < 3; q++)
+      y[b][o][i][j] += x[b][c][i + p][j + q] * w[o][c][p][q];
+}
+"""
+    space = derive(Analysis(load(text).codelet), device="gpu")
+    assert "loop 1: permute o, i, j, b\nloop 2: gridify(o, i, j)\nloop 2: { unroll {8, 4}, jam | }" in space
+    assert "loop 1: permute b, i, j, o\nloop 1: gridify(b, i, j)" in space
+    assert "loop 7: parallel" not in space
+
+
+def test_a_maximum_under_a_condition_is_a_sum_for_teams() -> None:
+    """And a loop whose bounds are data is neither unrolled nor tiled."""
+    text = """
+void f(int n, int row[n + 1], float x[n][n], float y[n]) {
+  for (int i = 0; i < n; i++) {
+    float m = x[i][0];
+    for (int j = 1; j < n; j++) if (x[i][j] > m) m = x[i][j];
+    for (int k = row[i]; k < row[i + 1]; k++) m += k;
+    y[i] = m;
+  }
+}
+"""
+    space = derive(Analysis(load(text).codelet), device="gpu")
+    assert "loop 2: parallel" in space
+    assert "loop 3: unroll" not in space
+    assert "loop 3: { unroll" not in space
+
+
 def test_recurrences_of_threads_are_unrolled_in_small_blocks() -> None:
     """Before the orders that isl finds; a sum is no recurrence, and neither is what threads share."""
     text = """

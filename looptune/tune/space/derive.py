@@ -3,6 +3,7 @@
     vectors     on a CPU, loops along rows inside, see ``vector_order``; parts of sums, see ``core_parts``
     forms       copies of what iterations use one after the other, loops split where their dependences are
     products    register tiles of both parallel loops, on a GPU with tiles in shared memory, on a CPU in vector order
+    volumes     on a GPU, grids over three of more than two parallel loops, and the others in the thread
     blocks      the steps of an elimination in blocks, see ``blocked``
     waves       waves of tiles that a block shares, where every loop carries a dependence, after the smallest skew
     threads     small blocks for few threads that have a recurrence each, unrolled
@@ -10,6 +11,7 @@
     waves       likewise, each tile one thread's
     values      copies of scalars along nested loops, and then the orders
     stencils    on a GPU, several rows per thread; grids of three dimensions
+    rows        what is read along one loop and written along the other, turned in shared memory
     steps       several time steps at once
     owners      elements that threads keep through all iterations of a loop
     sums        a team of threads for each, or several blocks, by whether they run along rows or columns
@@ -32,13 +34,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from looptune.ir.nodes import Loop
-from looptune.ir.rewrite import has_loop, walk
+from looptune.ir.rewrite import has_load, has_loop, walk
 from looptune.schedule.binding import at_loops, identity, loop_label
 from looptune.tune.space import (
     blocked,
     core_parts,
     fitted_tiles,
     forms,
+    grid_choices,
     matrix_units,
     owners,
     sums_at_once,
@@ -59,7 +62,6 @@ FACTORS, SHAPES, ENDS = "{2, 4, 8}", ("contiguous", "split"), "{remainder, guard
 TEAMS = "codelet: grid blocksize {32x8, 32x4, 32x32, 64x4, 128x2, 256x1}"
 ROWS = "codelet: grid blocksize {256x1, 128x2, 32x8, 64x4, 32x32}"
 """Of teams that share a row: a wide one has all of it in flight."""
-FEW_THREADS = "codelet: grid blocksize {8x1, 32x1, 16x1, 4x1, 128x1}"
 """Of few threads with long loops: each warp may have a multiprocessor of its own."""
 BESIDE = "codelet: grid blocksize {32x4, 32x8, 64x4}"
 """Of what a thread reads of a row: 8 or 16 bytes at once, of floats."""
@@ -105,13 +107,17 @@ def derive(
          _forms(found)),
         ("Products: several rows and columns a thread, and what they read in shared memory; or the order that a CPU's "
          "vectors want.", _products(found)),
+        ("Grids over three of more than two parallel loops, several iterations of the others a thread.",
+         grid_choices.volumes(found)),
         ("The steps of an elimination in blocks, whose updates are products, or of a triangular system.",
          blocked.sections(found)),
         ("Copies of scalars, which take apart what no order could.", _values(found)),
         ("Waves of tiles that the threads of a block share.", shared_waves(found)),
-        ("Threads with a recurrence each, unrolled, in small blocks.", _recurrences(found)),
+        ("Threads with a recurrence each, unrolled, in small blocks.", grid_choices.recurrences(found)),
         ("Orders in which more loops are parallel than in the text.", _schedules(found)),
         ("Waves of tiles, where every loop of a nest carries a dependence.", tiled_waves(found)),
+        ("Rows that become columns, in tiles that are read along rows and written along rows.",
+         grid_choices.transpositions(found)),
         ("Several time steps at once, in tiles that overlap, or in bands of rows.", time_steps.sections(found)),
         ("Elements that threads keep through all iterations.", owners.sections(found)),
         ("Sums along rows and beside each other, from one read.", sums_at_once.sections(found)),
@@ -415,7 +421,7 @@ def _sums(found: Patterns) -> Iterator[str]:
     teams: list[ReductionPattern] = []
     for s in found.sums:
         line = f"loop {loop_label(s.loop)}: parallel"
-        if found.legal([*lines, line]):
+        if (found.iterations(s.loop) or WARP) >= WARP // 2 and found.legal([*lines, line]):
             lines.append(line)
             teams.append(s)
     if lines:
@@ -499,10 +505,12 @@ def _nests(found: Patterns) -> Iterator[str]:
         orders = list(_legal(found, band)) if 2 <= len(band) <= DEEPEST else []
         turned = [f"loop {loop_label(outer)}: permute {order}" for order in orders] if len(orders) > 1 else []
         unrolls = _unrolls(found, band[-1], ("noJam",), turned)
-        lines = [f"loop {loop_label(band[-1])}: {{ | {' | '.join([*unrolls, _strip(band[-1])])} }}"]
+        parts = [*unrolls, *_strips(found, band[-1])]
+        lines = [f"loop {loop_label(band[-1])}: {{ | {' | '.join(parts)} }}"] if parts else []
         if turned:
             lines.insert(0, f"loop {loop_label(outer)}: permute {{{' | '.join(orders)}}}")
-        yield "\n".join(lines)
+        if lines:
+            yield "\n".join(lines)
 
 
 def _grids(found: Patterns) -> Iterator[str]:
@@ -513,24 +521,6 @@ def _grids(found: Patterns) -> Iterator[str]:
         lines += [line] if found.legal([*lines, line]) else []
     if lines:
         yield "\n".join(["for gpu", *lines, "codelet: grid blocksize {32x8, 32x4, 16x16, 64x4}"])
-
-
-def _recurrences(found: Patterns) -> Iterator[str]:
-    """Yield small blocks, and recurrences unrolled, where threads run sequential loops that are no sums, and no others.
-
-    Such a thread waits for each value before the next one: more blocks than multiprocessors, of less than a warp each,
-    cost nothing then, and an unrolled loop reads what several iterations need before it waits.
-    """
-    sums = {identity(s.loop) for s in found.sums}
-    chains: list[Loop] = []
-    for loop in found.outer_threads:
-        inner = [f for f in walk(loop.body) if isinstance(f, Loop)]
-        if not any(map(found.parallel, inner)):
-            chains += [f for f in inner if identity(f) not in sums]
-    innermost = [f for f in chains if not has_loop(f.body)]
-    unrolled = [f"{at_loops(innermost)}: {{ unroll {{8, 4}}, contiguous, remainder | }}"] if innermost else []
-    if chains:
-        yield "\n".join(["for gpu", *unrolled, FEW_THREADS])
 
 
 def _teams(found: Patterns) -> Iterator[str]:
@@ -562,11 +552,16 @@ def _loops(found: Patterns) -> Iterator[str]:
     for loop in (n for n in walk(found.body) if isinstance(n, Loop)):
         deep = has_loop(loop.body)
         unrolls = _unrolls(found, loop, ("noJam", "jam") if deep else ("noJam",))
-        yield f"loop {loop_label(loop)}: {{ {' | '.join([*unrolls, _strip(loop), 'noParallel'])} }}"
+        yield f"loop {loop_label(loop)}: {{ {' | '.join([*unrolls, *_strips(found, loop), 'noParallel'])} }}"
 
 
-def _strip(loop: Loop) -> str:
-    return f"tile {loop.var}:{{2, 4, 8}}"
+def _strips(found: Patterns, loop: Loop) -> list[str]:
+    return [f"tile {loop.var}:{{2, 4, 8}}"] if _divisible(found, loop) else []
+
+
+def _divisible(found: Patterns, loop: Loop) -> bool:
+    """Tell whether the iterations can be counted: data may say how many there are."""
+    return not has_load((loop.lo, loop.hi)) or found.legal([f"loop {loop_label(loop)}: tile {loop.var}:2"])
 
 
 def _unrolls(found: Patterns, loop: Loop, jams: Sequence[str], orders: Sequence[str] = ()) -> Iterator[str]:
@@ -574,6 +569,8 @@ def _unrolls(found: Patterns, loop: Loop, jams: Sequence[str], orders: Sequence[
 
     The smallest factor stands for all, since a dependence seldom allows the smallest only.
     """
+    if not _divisible(found, loop):
+        return
     turns = [[order] for order in orders] or [[]]
 
     def legal(words: str) -> bool:

@@ -150,7 +150,7 @@ class Patterns:
                 around = (*around, apart)
             case _, [_, *_]:
                 return None
-        adds = [a for a in walk_stmts(loop.body) if isinstance(a, Assign) and _adds(a, loop)]
+        adds = [a for a in _accumulations(loop.body) if _adds(a, loop)]
         if not adds:
             return None
         target = adds[0].target
@@ -161,7 +161,7 @@ class Patterns:
             mine = of_element if len(of_element) > 1 else mine
         reads = [n for a in adds for n in walk(a.value) if isinstance(n, Load) and n != target]
         largest = max(reads, key=lambda n: len(n.index), default=None)
-        contiguous = largest is not None and _strides(largest, loop.var)
+        contiguous = largest is not None and strides(largest, loop.var)
         if len(mine) < 2:
             return ReductionPattern(loop, mine, contiguous, ())
         p, q = mine[-2:]
@@ -172,7 +172,7 @@ class Patterns:
             if loop.var in names_in(n.index) and not {p.var, q.var} <= names_in(n.index)
             and (n.array not in changed or n.index in _never_written(p, n.array))
         )  # fmt: skip
-        across = (n.array for n in reads if p.var in names_in(n.index[:-1]) and _strides(n, loop.var))
+        across = (n.array for n in reads if p.var in names_in(n.index[:-1]) and strides(n, loop.var))
         return ReductionPattern(
             loop, mine, contiguous, tuple(reused), tuple(a for a in dict.fromkeys(across) if a in reused)
         )
@@ -398,11 +398,20 @@ def _has_loop(loop: Loop) -> bool:
     return has_loop(loop.body)
 
 
+def _accumulations(body: tuple[Stmt, ...]) -> Iterator[Assign]:
+    """Yield the assignments that use what they assign: in their value, or in a condition around, as a maximum has."""
+    for stmt in walk_stmts(body):
+        match stmt:
+            case Assign(target, value) if any(n == target for n in walk(value)):
+                yield stmt
+            case If(cond, (Assign(target) as assign,), ()) if any(n == target for n in walk(cond)):
+                yield assign
+
+
 def _adds(assign: Assign, loop: Loop) -> bool:
     """Tell whether it accumulates in one place in all iterations of the loop."""
     index: tuple[Expr, ...] = assign.target.index if isinstance(assign.target, Load) else ()
-    again = any(n == assign.target for n in walk(assign.value))
-    return again and loop.var not in names_in(index)
+    return loop.var not in names_in(index)
 
 
 def _stored_at(scalar: Var, around: tuple[Loop, ...]) -> tuple[Expr, ...]:
@@ -412,7 +421,7 @@ def _stored_at(scalar: Var, around: tuple[Loop, ...]) -> tuple[Expr, ...]:
     return found.pop() if len(found) == 1 else ()
 
 
-def _strides(load: Load, var: str) -> bool:
+def strides(load: Load, var: str) -> bool:
     """Tell whether iterations of the loop are neighbours in memory."""
     *rows, last = load.index
     terms, _ = affine_terms(last)
@@ -422,7 +431,7 @@ def _strides(load: Load, var: str) -> bool:
 def is_smooth(loop: Loop, var: str) -> bool:
     """Tell whether iterations of the loop ``var`` are neighbours in memory, or at one place, in all accesses."""
     loads = [n for n in walk(loop.body) if isinstance(n, Load)]
-    return all(var not in names_in(n.index) or _strides(n, var) for n in loads)
+    return all(var not in names_in(n.index) or strides(n, var) for n in loads)
 
 
 def band_of(loop: Loop) -> list[Loop]:
