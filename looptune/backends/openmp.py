@@ -10,6 +10,7 @@ them: a compiler vectorises the innermost loop. A scalar of a loop that is decla
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
     from looptune.frontend.signature import Head
 
 
+_NAME = re.compile(r"[A-Za-z_]\w*")
+"""In the text of a field, which stands for a variable: ``p[i].id``."""
+
+
 def text(
     codelet: Codelet, head: Head | None = None, front: str = "", opening: str = "", tables: Collection[str] = ()
 ) -> str:
@@ -46,7 +51,7 @@ def text(
     ``head`` is its declaration in the file, ``front`` stands before it, and it begins with ``opening``. ``tables`` are
     the arrays of rank 2 that are pointers to pointers.
     """
-    used = referenced_names(codelet.body)
+    used = {name for text in referenced_names(codelet.body) for name in _NAME.findall(text)}
     shared = {id(loop) for loop in _shared(codelet.body)}
     scalars = {v.name for v in codelet.locals if not v.shape} | {
         p.name for p in codelet.params if isinstance(p, Scalar)

@@ -131,6 +131,8 @@ def _overlaps(unit: Unit, name: str) -> Iterator[str]:
         size, rows, *row = factors[p]
         return f"(const void *const *){p}, {rows}, {' * '.join([size, *row])}"
 
+    texts = {n: text for part in unit.parts for n, text in part.texts.items() if text.element and unit.head is not None}
+    bytes_ = {p: text for p, text in bytes_.items() if p not in texts}
     for p, q in (*((p, p) for p in rows_may_overlap(unit)), *pairs):
         if p in bytes_ and q in bytes_:
             said = f'"rows of {p} overlap"' if p == q else f'"{p} and {q} overlap"'

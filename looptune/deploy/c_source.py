@@ -22,6 +22,9 @@ from looptune.deploy.python_module import ModuleRequest, measurement_lines
 from looptune.deploy.runtime.lookup import LEVELS, Device, Match, look_up
 from looptune.frontend.predefined_macros import COMPLEX_HEADERS
 from looptune.frontend.struct_parameters import TYPES_DECLARED
+from looptune.ir.c_printer import expression_text
+from looptune.ir.nodes import Load, Var
+from looptune.ir.rewrite import rewrite
 from looptune.lower.passes.openmp_scalars import accumulate_in_scalars
 from looptune.poly.out_of_bounds import out_of_bounds_accesses, undecided_accesses
 from looptune.runtime.timing import times_text
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from looptune.frontend import Unit
     from looptune.frontend.file_scope import OwnText
     from looptune.frontend.signature import Head
+    from looptune.ir.nodes import Codelet, Node
 
 
 def text(
@@ -69,8 +73,22 @@ def text(
     lines = [*notes, "It assumes:", "", *_wrapped(assumes), ""]
     lines += [f"With -D{MACRO} it looks at a call, and aborts where that does not hold.", ""] if checks.body else []
     lines += [*notes_of_time, *said, *_measured(best, match, analysis)]
-    made = openmp.text(accumulate_in_scalars(codelet), head, checks.before, checks.body, unit.rows)
+    made = openmp.text(_with_fields(accumulate_in_scalars(codelet), unit), head, checks.before, checks.body, unit.rows)
     return f"{_comment(request, 'tuned', lines)}{made}"
+
+
+def _with_fields(codelet: Codelet, unit: Unit) -> Codelet:
+    """Return the codelet with the text's names for the fields of arrays of structs, for which it has arrays."""
+    own = {p.name for p in codelet.params}
+    texts = {name: text for part in unit.parts for name, text in part.texts.items() if text.element and name in own}
+
+    def rule(n: Node) -> Node | None:
+        match n:
+            case Load(array, index) if array in texts:
+                return Var(texts[array].written([expression_text(e) for e in index]), n.dtype, span=n.span)
+        return None
+
+    return rewrite(rule, codelet) if texts and unit.head is not None else codelet
 
 
 def linkable(unit: Unit) -> Unit:

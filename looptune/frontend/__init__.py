@@ -20,6 +20,7 @@ from looptune.frontend.codelet_group import Member, merge_codelets
 from looptune.frontend.codelet_selection import CodeletFunction
 from looptune.frontend.hmpp import size_of
 from looptune.frontend.lower_codelet import build
+from looptune.frontend.name_resolution import base
 from looptune.frontend.other_languages import is_cxx
 from looptune.frontend.other_languages import macros as cxx_macros
 from looptune.frontend.program import Program, Value, hinted, read_program
@@ -27,6 +28,7 @@ from looptune.frontend.reference_text import Excerpt
 from looptune.frontend.shared_arguments import Variables, keys
 from looptune.frontend.unit import FunctionPart, PragmaChoices, Unit, choices_of
 from looptune.frontend.worksharing import worksharing_loops
+from looptune.ir.def_use import referenced_names
 from looptune.ir.nodes import Array, Assign, Codelet, Directive, If, Loop, Node, Scalar, Var, While
 from looptune.ir.rewrite import rewrite, walk
 from looptune.ir.simplify import is_integer, wrap
@@ -259,9 +261,17 @@ def _single(program: Program, chosen: CodeletFunction) -> Unit:
                 worksharing=worksharing_loops(chosen.function.body))  # fmt: skip
 
 
+def _hidden_structs(built: LoweredCodelet) -> str:
+    """Return the name of an array of structs that a variable of the codelet would hide in C that is built, or ""."""
+    own = {*referenced_names(built.codelet.body), *(v.name for v in built.codelet.locals)}
+    own |= {p.name for p in built.codelet.params}
+    return next((name for f in built.fields if f.element and (name := base(f.owner)) in own), "")
+
+
 def _head(program: Program, chosen: CodeletFunction, built: LoweredCodelet) -> Head | str:
-    if any(f.element for f in built.fields):
-        return f"{chosen.function.name} uses an array of structs with fields of several types: pass one array for each"
+    hidden = _hidden_structs(built)
+    if hidden:
+        return f"{chosen.function.name} has another variable that is called {hidden}, as its structs are: rename one"
     refused = _unchecked_rows(built)
     if refused:
         return f"{chosen.function.name} takes {refused}: pass one array"

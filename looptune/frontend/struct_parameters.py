@@ -83,8 +83,13 @@ def array_line(p: Array, given: str, declared: str) -> str:
 
 
 def field_lines(fields: Sequence[FieldVariable], params: Params) -> Iterator[str]:
-    """Yield the variables for the fields of structs, scalars first: extents may name them."""
-    for f in sorted(fields, key=lambda f: isinstance(params[base(f.declared.name)], Array)):
+    """Yield the variables for the fields of structs, scalars first: extents may name them.
+
+    Fields of each struct of an array have none: C that is built names them as the text does.
+    """
+    for f in sorted(
+        (f for f in fields if not f.element), key=lambda f: isinstance(params[base(f.declared.name)], Array)
+    ):
         p = params[base(f.declared.name)]
         if isinstance(p, Scalar):
             yield f"{declaration(p)} = {f.text};"

@@ -222,6 +222,42 @@ def test_structs_and_complex_numbers_are_parameters_and_results(tmp_path: Path) 
     assert printed[0] == printed[1]
 
 
+MIXED = """typedef struct { int id; double x; float m[2][3]; } item;
+typedef struct { item *items; int n; double total; } bag;
+void f(bag *b, const item *restrict src, item cells[][4])
+{
+  for (int i = 0; i < b->n; i++) {
+    b->items[i].id = src[i].id * 2 + cells[i][1].id;
+    for (int r = 0; r < 2; r++) for (int c = 0; c < 3; c++) b->items[i].m[r][c] = src[i].m[1 - r][c] + cells[i][c].id;
+    b->total += src[i].x;
+  }
+  for (int i = 0; i < b->n; i++) cells[i][3].x += b->items[i].m[1][2];
+}
+"""
+USES_MIXED = """#include <stdio.h>
+int main(void) {
+  item a[5] = {0}, s[5] = {0}, c[5][4] = {0}; bag b = {a, 5, 1};
+  for (int i = 0; i < 5; i++) { s[i].id = i + 1; s[i].x = 0.5 * i; s[i].m[i & 1][2] = i; c[i][1].id = 7 * i; }
+  f(&b, s, c);
+  for (int i = 0; i < 5; i++) printf("%d %g %g %g\\n", a[i].id, a[i].m[1][2], a[i].m[0][1], c[i][3].x);
+  printf("%g\\n", b.total);
+}
+"""
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+def test_fields_of_several_types_have_the_names_of_the_text(tmp_path: Path) -> None:
+    (tmp_path / "f.c").write_text(MIXED)
+    made = build.as_c(load(tmp_path / "f.c"), tmp_path / "none", "auto", "looptune build", default=True)
+    assert "b->items[i].m[r][c] = src[i].m[1 - r][c]" in made
+    printed = []
+    for k, source in enumerate((MIXED, made)):
+        (tmp_path / "p.c").write_text(source + USES_MIXED)
+        subprocess.run(["gcc", "-fopenmp", "p.c", "-o", f"p{k}"], cwd=tmp_path, check=True)
+        printed.append(subprocess.run([f"./p{k}"], cwd=tmp_path, check=True, capture_output=True, text=True).stdout)
+    assert printed[0] == printed[1]
+
+
 def test_a_type_is_chosen_for_all_floats(tmp_path: Path) -> None:
     """The declaration has it as well as the loops."""
     (tmp_path / "f.c").write_text(f"typedef double real;\nvoid f(int n, real *w, double *x) {{ {LOOP} }}\n")
