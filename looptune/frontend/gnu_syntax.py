@@ -3,6 +3,7 @@
     case 1 ... 5:                                    case __looptune_range(1, 5):
     asm("add %1, %0" : "+r"(x) : "r"(y) : "cc");     __looptune_asm(&(x), (y));
     asm goto("jc %l1" : : "r"(y) : : out);           { if (__looptune_volatile_asm((y))) goto out; }
+    k = va_arg(arguments, int);                      k = (*(int *) va_arg((arguments)));
     void *p = &&out;                                 void *p = __looptune_label(out);
     goto *p;                                         { __looptune_jump(p); goto __looptune_anywhere; }
 
@@ -39,6 +40,8 @@ REFUSED = {
 """Why a call of these functions is refused."""
 _TYPES = ("*", "long", "int", "unsigned", "signed", "char")
 """Words that end a type in front of the address of a label, ``(void *) &&out``."""
+_SPELLINGS = {"__alignof__": "_Alignof", "__alignof": "_Alignof", "__builtin_offsetof": "offsetof"}
+_ARGUMENT = ("va_arg", "__builtin_va_arg")
 _QUALIFIERS = ("volatile", "inline", "goto", "const")
 _OUTPUTS, _INPUTS, _LABELS = 1, 2, 4
 """The numbers of colons before the parts of assembly."""
@@ -57,6 +60,10 @@ def replaced_tokens(words: Sequence[str]) -> Mapping[int, str]:
             found |= _range(words, k)
         elif word in ASSEMBLY_WORDS:
             found |= _assembly(words, k)
+        elif word in _SPELLINGS:
+            found[k] = _SPELLINGS[word]
+        elif word in _ARGUMENT and after == "(":
+            found |= _argument(words, k)
         elif word == "&&" and after in labels and _is_unary(words, k):
             found |= {k: f"{LABEL}(", k + 1: f"{after})"}
         elif (word, after) == ("goto", "*"):
@@ -90,6 +97,17 @@ def _colon(words: Sequence[str], first: int) -> int:
             return k
         conditions += (words[k] == "?") - (words[k] == ":")
     return first
+
+
+def _argument(words: Sequence[str], first: int) -> dict[int, str]:
+    """Return what replaces the tokens of ``va_arg(e, type)``, nothing where a ``*`` after the type makes no pointer."""
+    closing = _closing(words, first + 1)
+    comma = next((k for k in _at_depth_one(words, first + 1, closing) if words[k] == ","), closing)
+    kind = words[comma + 1 : closing]
+    if not kind or not all(re.fullmatch(r"[A-Za-z_]\w*|\*", word) for word in kind):
+        return {}
+    left_out = dict.fromkeys(range(comma, closing), "")
+    return {first: f"(*({' '.join(kind)} *) {words[first]}(", **left_out, closing: ")))"}
 
 
 # -- assembly ---------------------------------------------------------------------------------------

@@ -39,6 +39,10 @@ def reads(text: str) -> str:
         ('int f(int) asm("g");', 'int f ( int ) asm ( "g" ) ;'),
         ('register int a asm("r8") = 1;', 'register int a asm ( "r8" ) = 1 ;'),
         ("asm(x);", "asm ( x ) ;"),
+        ("k = va_arg(f(x, 1), int *) + va_arg(v, struct s).n;",
+         "k = ( * ( int * * ) va_arg ( ( f ( x , 1 ) ) ) ) + ( * ( struct s * ) va_arg ( ( v ) ) ) . n ;"),
+        ("__alignof__(int) + __builtin_offsetof(struct s, n);", "_Alignof ( int ) + offsetof ( struct s , n ) ;"),
+        ("g(va_arg(v, int (*)(void)));", "g ( va_arg ( v , int ( * ) ( void ) ) ) ;"),
         ("a: goto *(c ? p : &&a);", "a : { jump ( ( c ? p : label ( a ) ) ) ; goto anywhere ; }"),
         ("a: p = (void *) &&a + t[1]; return &&a;", "a : p = ( void * ) label ( a ) + t [ 1 ] ; return label ( a ) ;"),
         ("(f)(x) &&a; t[i] &&(c) &&'c' &&n; 1. &&n;", "( f ) ( x ) && a ; t [ i ] && ( c ) && 'c' && n ; 1. && n ;"),
@@ -139,6 +143,21 @@ int main(void) {
   return 0;
 }
 """
+
+
+def test_arguments_without_a_name_are_read() -> None:
+    """Nothing is known of their values, and they are read in the order of the text."""
+    text = """#include <stdarg.h>
+    double f(int n, double *x, ...) {
+      va_list ap; va_start(ap, x);
+      int k = va_arg(ap, int);
+      for (int i = 0; i < k; i++) x[i] = 1;
+      for (int i = 0; i < n; i++) x[i] = va_arg(ap, double);
+      va_end(ap);
+    }"""
+    assert {p.name for p in load(text, kernel="f:5").codelet.params} == {"x", "k"}
+    with pytest.raises(UnsupportedError, match="ap, of type va_list, is not accepted"):
+        load(text, kernel="f:6")
 
 
 def test_variables_around_a_computed_goto_have_any_of_their_values() -> None:

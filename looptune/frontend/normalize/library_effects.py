@@ -71,7 +71,7 @@ _EFFECTS: Mapping[str, _Effect] = {
     **_of("free", _Effect(HEAP)),
     **_of("atol strtol", _Effect("", "int64")),
     **_of("atof strtod", _Effect("", "float64")),
-    **_of("strlen", _Effect("", "uint64")),
+    **_of("strlen offsetof", _Effect("", "uint64")),
     **_of("strcpy strncpy strcat strncat", _Effect("", writes="first")),
     **_of("rand srand srandom srand48", _Effect(RANDOM_NUMBERS)),
     **_of("random lrand48 mrand48", _Effect(RANDOM_NUMBERS, "int64")),
