@@ -93,7 +93,7 @@ class CReference:
         self, cache: Path, arrays: Arrays, scalars: Mapping[str, int | float], wanted: Sequence[str],
         cpu_s: float = CPU_S,
     ) -> ProgramRun:  # fmt: skip
-        """Run the program once on copies of ``arrays``, and return the contents of those ``wanted``.
+        """Run the program once on copies of ``arrays``; return the contents of those ``wanted``, and of all it changed.
 
         Raises NoReference if the program cannot be compiled, crashes, or writes outside its arrays, TooLong if it takes
         more than ``cpu_s`` seconds of CPU time.

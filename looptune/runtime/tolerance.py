@@ -141,11 +141,17 @@ def perturb_by_ulp(arrays: Mapping[str, np.ndarray], seed: int) -> dict[str, np.
     rng = np.random.default_rng(seed)
     moved = {}
     for name, array in arrays.items():
+        moved[name] = array.copy()
         if is_float(array.dtype) and array.dtype.name not in SHORT_EPS:
-            moved[name] = np.nextafter(array, rng.choice([-np.inf, np.inf], array.shape).astype(array.dtype))
-        else:
-            moved[name] = array.copy()
+            flat = moved[name].reshape(-1)
+            for part in (flat[k : k + PIECE] for k in range(0, flat.size, PIECE)):
+                end = np.where(rng.integers(0, 2, part.size, np.int8), np.inf, -np.inf).astype(array.dtype)
+                np.nextafter(part, end, out=part)
     return moved
+
+
+PIECE = 1 << 17
+"""So many elements are moved at once: they stay in a core's cache."""
 
 
 def _compare_exact(name: str, want: np.ndarray, have: np.ndarray) -> str | None:

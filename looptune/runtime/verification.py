@@ -7,6 +7,7 @@ canaries around an array show writes outside of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from zlib import crc32
 
@@ -172,7 +173,10 @@ def inputs(
     """
     given = {} if shapes is None else shapes
     arrays = [p for p in codelet.params if isinstance(p, Array)]
-    return {a.name: _fill(a, given[a.name] if a.name in given else extents(a, values), seed) for a in arrays}
+    reached = [given[a.name] if a.name in given else extents(a, values) for a in arrays]
+    with ThreadPoolExecutor(max(1, len(arrays))) as threads:  # NumPy fills arrays beside each other
+        filled = threads.map(lambda a, shape: _fill(a, shape, seed), arrays, reached)
+        return {a.name: contents for a, contents in zip(arrays, filled, strict=True)}
 
 
 def extents(array: Array, values: Mapping[str, int | float]) -> tuple[int, ...]:
@@ -193,11 +197,21 @@ def extents(array: Array, values: Mapping[str, int | float]) -> tuple[int, ...]:
 
 
 def _fill(array: Array, shape: tuple[int, ...], seed: int) -> np.ndarray:
+    """Fill the array piece by piece: numbers of 64 bits for all of it would take several times its memory."""
     rng = np.random.default_rng((seed, crc32(array.name.encode())))
-    dtype = np.dtype(array.dtype)
-    if not is_float(dtype):
-        return rng.integers(1, 10, size=shape).astype(dtype)
-    filled = rng.uniform(0.5, 1.5, size=shape)
-    if len(shape) == 2 and shape[0] == shape[1] and dtype != np.float16:
-        filled[np.diag_indices(shape[0])] += 2.0 * shape[0]
-    return filled.astype(dtype)
+    filled = np.empty(shape, np.dtype(array.dtype))
+    flat, stable = filled.reshape(-1), len(shape) == 2 and shape[0] == shape[1] and array.dtype != "float16"
+    for first in range(0, flat.size, PIECE):
+        part = flat[first : first + PIECE]
+        if not is_float(filled.dtype):
+            part[...] = rng.integers(1, 10, size=part.size)
+            continue
+        numbers = rng.uniform(0.5, 1.5, size=part.size)
+        if stable:
+            numbers[-first % (shape[0] + 1) :: shape[0] + 1] += 2.0 * shape[0]
+        part[...] = numbers
+    return filled
+
+
+PIECE = 1 << 17
+"""So many elements are filled at once: their numbers stay in a core's cache."""

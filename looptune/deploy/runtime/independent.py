@@ -29,7 +29,8 @@ def independent(
     if not compiler_command():
         raise NoReference("there is no C compiler here")
     program = _program(text)
-    return dict(run_program(program, text, arrays, scalars, wanted).arrays)
+    left = run_program(program, text, arrays, scalars, wanted).arrays
+    return {name: left[name] for name in wanted}
 
 
 def in_c(text: Text, names: Sequence[str], otherwise: Callable[[], Callable[..., None]]) -> Callable[..., None]:

@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from looptune.core.floating_point import DEFAULT, Floats
-from looptune.core.short_floats import is_float
 from looptune.ir import interpreter, operation_count
 from looptune.ir.def_use import names_in
 from looptune.ir.nodes import Array, Assign, Codelet, Const, If, Load, Loop, Scalar, Stmt, Var, While
@@ -116,10 +115,9 @@ class ReferenceResult:
         codelet, text = self.job.codelet, self.job.text
         if text is not None:
             try:
+                # Arrays that only the text writes are a mistake in what is made of it: they are among these.
                 left = self._by_text(text, codelet, given, "").arrays
-                # Arrays that only the text writes are a mistake in what is made of it.
-                names = {n for n in left if n in outputs(codelet) or not _alike(left[n], given[n])}
-                return {name: left[name] for name in sorted(names)}, text.description
+                return {name: left[name] for name in sorted(left)}, text.description
             except TooLong:
                 if self._cpu_s < CPU_S:
                     return {}, ""
@@ -151,7 +149,7 @@ class ReferenceResult:
             return self._generated(codelet, given, how)
         texts = {"moved": text, "wider": text.in_double(), "contracted": text.otherwise_contracted()}
         try:
-            return self._by_text(texts[how], codelet, given, how).arrays
+            return {**given, **self._by_text(texts[how], codelet, given, how).arrays}
         except NoReference:
             return {}
 
@@ -162,20 +160,20 @@ class ReferenceResult:
 
     def _by_text(self, text: CReference, codelet: Codelet, given: Arrays, how: str) -> ProgramRun:
         path = self._path((text.key, how), _shapes(given))
+        written = {name: given[name] for name in sorted(outputs(codelet))}
 
         def run() -> dict[str, np.ndarray]:
-            names = [p.name for p in codelet.params if isinstance(p, Array)]
             if self._was_too_long(path):
                 raise TooLong("the loops took too long before")
             try:
-                ran = text.run(self.job.cache, given, self.at.values, names, self._cpu_s)
+                ran = text.run(self.job.cache, given, self.at.values, [*written], self._cpu_s)
             except TooLong:
                 with suppress(OSError):
                     path.with_suffix(_SLOW).write_text(f"{self._cpu_s:g}")
                 raise
             return {**ran.arrays, _TIMES: np.array(ran.times_us)}
 
-        found = self._kept((text.key, how), given, {**given, _TIMES: np.zeros(1)}, run)
+        found = self._kept((text.key, how), given, {**written, _TIMES: np.zeros(1)}, run)
         return ProgramRun({name: a for name, a in found.items() if name != _TIMES}, tuple(map(float, found[_TIMES])))
 
     def _generated(self, codelet: Codelet, inputs: Arrays, how: str) -> dict[str, np.ndarray]:
@@ -194,7 +192,7 @@ class ReferenceResult:
     def _path(self, made_by: tuple[str, ...], shaped: Mapping[str, tuple[int, ...]]) -> Path:
         at = self.at
         data = self.seed if at.data is None else at.data.name
-        facts = (*made_by, sorted(at.values.items()), sorted(shaped.items()), data)
+        facts = (_KEPT, *made_by, sorted(at.values.items()), sorted(shaped.items()), data)
         return self.job.cache / f"reference-{hashlib.sha256(repr(facts).encode()).hexdigest()[:20]}.npz"
 
     def _kept(
@@ -217,14 +215,12 @@ class ReferenceResult:
             return written
 
 
+_KEPT = "what the loops write, or changed"
+"""Of the arrays, in a file: those that they only read are not in it."""
 _SLOW = ".slow"
 """The ending of a file, beside that of the results, with the seconds after which the text was stopped."""
 _TIMES = "microseconds of each run"
 """Beside the arrays in a file: no array has this name."""
-
-
-def _alike(a: np.ndarray, b: np.ndarray) -> bool:
-    return bool(np.array_equal(a, b, equal_nan=is_float(a.dtype)))
 
 
 @contextmanager
