@@ -20,7 +20,7 @@ from looptune.frontend import c_ast as s
 from looptune.frontend import parsed_nodes as nodes
 from looptune.frontend.c_constants import character, integer
 from looptune.frontend.c_types import as_attributed, enumerated_type, named_type
-from looptune.frontend.gnu_syntax import LABEL, RANGE, REFUSED
+from looptune.frontend.gnu_syntax import LABEL, RANGE, REFUSED, SAME
 from looptune.frontend.heap_arrays import declare_heap_arrays
 from looptune.frontend.hint_calls import without_hints
 from looptune.frontend.incomplete_structs import completed, named_fields
@@ -522,8 +522,7 @@ class _Reader:
                 lhs, rhs = self.expr(node.left), self.expr(node.right)
                 return s.Binary(node.op, lhs, rhs, span=self.span(node, lhs, rhs))
             case c_ast.TernaryOp():
-                cond, then, other = self.expr(node.cond), self.expr(node.iftrue), self.expr(node.iffalse)
-                return s.Ternary(cond, then, other, span=self.span(node, cond, then, other))
+                return self.ternary(node)
             case c_ast.Cast():
                 arg = self.expr(node.expr)
                 return s.Cast(self.type(node.to_type), arg, span=self.span(node, arg))
@@ -548,6 +547,16 @@ class _Reader:
                 return s.Comma(parts, span=self.span(node, *parts))
             case _:
                 return self.strange(node)
+
+    def ternary(self, node: Any) -> s.Expr:
+        """Return a condition with its two values; ``a ?: b`` has that of ``a``, which must have no effects."""
+        cond, then, other = self.expr(node.cond), self.expr(node.iftrue), self.expr(node.iffalse)
+        if isinstance(then, s.Call) and then.name == SAME:
+            if not nodes.is_repeatable(cond):
+                what = "`a ?: b`, which is GNU C, of an expression with effects"
+                return s.Unsupported(what, "its value as a variable", (cond, other), span=then.span)
+            then = cond
+        return s.Ternary(cond, then, other, span=self.span(node, cond, then, other))
 
     def unary(self, node: Any) -> s.Expr:
         if node.op == "_Alignof":

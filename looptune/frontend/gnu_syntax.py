@@ -3,6 +3,7 @@
     case 1 ... 5:                                    case __looptune_range(1, 5):
     asm("add %1, %0" : "+r"(x) : "r"(y) : "cc");     __looptune_asm(&(x), (y));
     asm goto("jc %l1" : : "r"(y) : : out);           { if (__looptune_volatile_asm((y))) goto out; }
+    x = a ?: b;                                      x = a ? __looptune_same() : b;
     k = va_arg(arguments, int);                      k = (*(int *) va_arg((arguments)));
     void *p = &&out;                                 void *p = __looptune_label(out);
     goto *p;                                         { __looptune_jump(p); goto __looptune_anywhere; }
@@ -27,6 +28,8 @@ from itertools import pairwise
 
 RANGE = "__looptune_range"
 """The function whose arguments are the ends of a range of cases."""
+SAME = "__looptune_same"
+"""The function that stands for the value of a condition."""
 ASSEMBLY, VOLATILE = "__looptune_asm", "__looptune_volatile_asm"
 """The functions that stand for assembly."""
 ASSEMBLY_WORDS = ("asm", "__asm__", "__asm")
@@ -60,6 +63,8 @@ def replaced_tokens(words: Sequence[str]) -> Mapping[int, str]:
             found |= _range(words, k)
         elif word in ASSEMBLY_WORDS:
             found |= _assembly(words, k)
+        elif (word, after) == ("?", ":"):
+            found[k] = f"? {SAME}()"
         elif word in _SPELLINGS:
             found[k] = _SPELLINGS[word]
         elif word in _ARGUMENT and after == "(":

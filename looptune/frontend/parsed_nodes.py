@@ -11,11 +11,12 @@ from pycparser import c_ast
 from pycparser.c_generator import CGenerator
 
 from looptune.core.errors import ParseError
+from looptune.frontend import c_ast as s
 from looptune.frontend.gnu_syntax import LABEL
+from looptune.frontend.math_functions import is_pure
 
 if TYPE_CHECKING:
     from looptune.core.source import Span
-    from looptune.frontend import c_ast as s
     from looptune.frontend.pragma import Pragma
 
 
@@ -70,6 +71,16 @@ def as_written(node: Any) -> tuple[str, str]:
     if isinstance(node.type, c_ast.ArrayDecl):
         param.type = c_ast.PtrDecl([q for q in node.type.dim_quals or () if q != "static"], node.type.type)
     return CGenerator().visit(param), CGenerator().visit(whole)
+
+
+def is_repeatable(e: s.Expr) -> bool:
+    """Tell whether an expression has the same value when it is computed twice, and no effects."""
+    return not any(
+        isinstance(n, s.Assignment | s.Unsupported)
+        or (isinstance(n, s.Unary) and n.op in ("++", "--"))
+        or (isinstance(n, s.Call) and not is_pure(n.name))
+        for n in s.walk(e)
+    )
 
 
 def operator_span(span: Span, op: str) -> Span:

@@ -263,6 +263,12 @@ void f(int n, int a[n], int b[n], unsigned u[n], long l[n], signed char c[n]) {
   }
   switch (n) { default: a[0] = 1; break; case 9 ... 20: a[0] = 2; }
 }""",
+    "conditions as values": """
+#include <math.h>
+void f(int n, int a[n], int b[n], double d[n]) {
+  for (int i = 0; i < n; i++) a[i] = a[i] ?: b[i] ? 7 : 8;
+  for (int i = 0; i < n; i++) { d[i] = fabs(d[i]) > 3 ?: b[i] / 2 ?: 0.25; b[i] = (a[i] - 1) ?: -1; }
+}""",
     "functions with statements": """
 #include <math.h>
 static double norm(int n, const double *v) {
