@@ -13,6 +13,7 @@ from looptune.lower.addresses import MOST_ELEMENTS
 from looptune.lower.pipeline import lower
 from looptune.lower.plan import Plan, needs_wide_indices
 from looptune.runtime.outcome import Timed
+from looptune.tune.execution.worker_loop import PickledValue
 from looptune.tune.measure.prime_sizes import PrimeSizeRun
 from looptune.tune.measure.pruning import WAITED_US
 
@@ -39,7 +40,7 @@ class BuildStep:
 
     The step runs at prime sizes (``at_prime_sizes``), at sizes at which loops do not run (``at_edge_sizes``), or else
     at the user's sizes. ``checked``, ``timed``: results of the steps before. ``finished``: the plan at the user's sizes
-    as the backend takes it, where it is known.
+    as the backend takes it, where it is known; only the process that builds it unpickles it.
     """
 
     plans: Plans
@@ -47,7 +48,7 @@ class BuildStep:
     at_edge_sizes: bool = False
     checked: PrimeSizeRun | None = None
     timed: Timed | None = None
-    finished: Plan | None = None
+    finished: PickledValue | None = None
 
     def plan(self, odd: Problem | None) -> Plan:
         """Return the plan to build; ``odd`` are the prime sizes, None if the codelet has none."""
@@ -55,7 +56,7 @@ class BuildStep:
         if self.at_edge_sizes and codelet is not None:
             made = lower(codelet, timed.schedule_text, blocks=True)
         elif not self.at_prime_sizes or codelet is None or odd is None:
-            return timed if self.finished is None else self.finished
+            return timed if self.finished is None else self.finished.load()
         else:
             made = lower(specialize(codelet, odd.values), timed.schedule_text, blocks=True)
         return replace(made, wide_indices=timed.wide_indices or needs_wide_indices(timed))

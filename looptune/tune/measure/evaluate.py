@@ -102,9 +102,11 @@ class KernelBuilder:
             return Illegal(error.message)
         key = hashlib.sha256(emitted.encode()).hexdigest()
         if self.predict is None:
-            return PreparedVersion(key, pickle_value(replace(first_step(self.job, plans), finished=finished)))
+            return PreparedVersion(
+                key, pickle_value(replace(first_step(self.job, plans), finished=pickle_value(finished)))
+            )
         predicted, compile_s = self.predict(plans.timed), emitted.count("\n") / self.searching.lines_a_second
-        step = replace(first_step(self.job, plans, predicted), finished=finished)
+        step = replace(first_step(self.job, plans, predicted), finished=pickle_value(finished))
         task = pickle_value(step)
         return PreparedVersion(key, task, predicted, tuple(_ahead(step, task)), compile_s)
 
