@@ -305,9 +305,9 @@ class Loop(Node):
 
     ``reductions`` are what the iterations of a parallel loop accumulate into; nothing else in them accesses it.
     ``thread_axis`` is the dimension of the grid that a directive asks for, "" where the nest decides; along z a block
-    has one iteration, and so it has of the "parts" of sums; the iterations of a "team" loop are shared by the threads
-    of one block. ``private_arrays`` are the local arrays of which each iteration has a copy: no value in them goes from
-    one iteration to another.
+    has one iteration, and so it has of the "parts" of sums; of "copies", which are parts with arrays of their own, a
+    thread has one; the iterations of a "team" loop are shared by the threads of one block. ``private_arrays`` are the
+    local arrays of which each iteration has a copy: no value in them goes from one iteration to another.
     """
 
     var: str
@@ -321,7 +321,7 @@ class Loop(Node):
     dtype: str = field(default="int32", kw_only=True)
     counter: SourceCounter | None = field(default=None, kw_only=True, compare=False, repr=False, metadata=ASIDE)
     reductions: tuple[Reduction, ...] = field(default=(), kw_only=True, metadata=ASIDE)
-    thread_axis: Literal["", "x", "y", "z", "parts", "team"] = field(default="", kw_only=True)
+    thread_axis: Literal["", "x", "y", "z", "parts", "copies", "team"] = field(default="", kw_only=True)
     private_arrays: tuple[str, ...] = field(default=(), kw_only=True)
     annotations: Annotations = field(default=NO_ANNOTATIONS, kw_only=True, repr=False)
 

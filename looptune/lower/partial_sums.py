@@ -6,15 +6,26 @@ for p: for k of p: part[p][i][j] += e    ==>    for p: for k of p: C[i][j] += e
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from looptune.ir.def_use import referenced_names
-from looptune.ir.nodes import Assign, Const, Load, Loop, Node, Reduction, Stmt
+from looptune.ir.def_use import referenced_names, target_name
+from looptune.ir.nodes import Assign, Const, Load, Loop, Node, Reduction, Stmt, Var
 from looptune.ir.rewrite import map_blocks, rewrite, rewrite_stmts, walk_stmts
 
 
-def inline_partial_sums(body: tuple[Stmt, ...], parts: Mapping[str, Reduction]) -> tuple[Stmt, ...]:
-    """Return the statements that compute partial sums, each accumulating into the target of its sum."""
+@dataclass(frozen=True, slots=True)
+class InterleavedCopies(Reduction):
+    """The reduction of an array of which each part has a copy, whose elements lie beside those of the other parts.
+
+    The part is the last subscript of the array of copies; in all other arrays of partial sums it is the first.
+    """
+
+
+def inline_partial_sums(body: tuple[Stmt, ...], parts: Mapping[str, Reduction], part: str) -> tuple[Stmt, ...]:
+    """Return the statements that compute partial sums, each accumulating into the target of its sum.
+
+    A partial sum that is not that of ``part``, the variable of the loop over them, stays as it is.
+    """
 
     def begins(n: Stmt) -> tuple[Stmt, ...] | None:
         match n:
@@ -24,7 +35,11 @@ def inline_partial_sums(body: tuple[Stmt, ...], parts: Mapping[str, Reduction]) 
 
     def rule(n: Node) -> Node | None:
         match n:
-            case Load(array, (_, *index)) if array in parts:
+            case Load(array, (*index, Var(name))) if name == part and isinstance(
+                copied := parts.get(array), InterleavedCopies
+            ):
+                return Load(target_name(copied.target), tuple(index), n.dtype)
+            case Load(array, (Var(name), *index)) if name == part and array in parts:
                 target = parts[array].target
                 return replace(target, index=tuple(index)) if isinstance(target, Load) and not target.index else target
         return None

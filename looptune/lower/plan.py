@@ -49,6 +49,10 @@ Dimension = Literal["x", "y", "z"]
 _DIMENSIONS: tuple[Dimension, ...] = ("x", "y")
 
 
+OF_PARTS = ("parts", "copies")
+"""What ``thread_axis`` is of a loop over the parts of sums."""
+
+
 @dataclass(frozen=True, slots=True)
 class Kernel:
     """One kernel. ``axes`` are the grid's loops, outermost first: none (one thread), x, or y and x.
@@ -117,6 +121,11 @@ class Kernel:
     def makes_parts(self) -> bool:
         """Return whether each iteration along z computes partial sums."""
         return self.z_axis is not None and self.z_axis.thread_axis == "parts"
+
+    @property
+    def over_parts(self) -> Loop | None:
+        """Return the loop over the parts of sums, if the kernel makes them: along z, or one part for each thread."""
+        return next((f for f in self.loops if f.thread_axis in OF_PARTS), None)
 
     @property
     def grid(self) -> tuple[Loop, ...]:

@@ -31,7 +31,7 @@ from looptune.ir.verify import verify
 from looptune.lower.concurrent_launches import is_concurrent
 from looptune.lower.partial_sums import after_combine, before_combine, inline_partial_sums
 from looptune.lower.passes.grid_compaction import is_launched
-from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step, grid, kernels_in, with_kernels
+from looptune.lower.plan import OF_PARTS, HostIf, HostLoop, Kernel, Launch, Plan, Step, grid, kernels_in, with_kernels
 from looptune.lower.resident_tiles import is_own, place
 from looptune.lower.team import Phase, TeamBranch, TeamFor, TeamLoop, TeamReduce, TeamSingle, shared_rows
 from looptune.poly.ownership import Elements, all_stored, has_one_owner
@@ -128,7 +128,7 @@ class _PlanLoops:
         for step in steps:
             last, start = start, len(out)
             match step:
-                case Launch(kernel) if kernel.makes_parts:
+                case Launch(kernel) if kernel.over_parts is not None:
                     making = step
                 case HostLoop(body=(Launch(kernel),)) if written_names(kernel.body) & self.parts.keys():
                     making = step  # a launch for each part
@@ -161,7 +161,9 @@ class _PlanLoops:
         What the next kernel does before it adds them is done first, if the parts are made of nothing that it changes.
         """
         (making,) = kernels_in((step,))
-        made = self.launch(making, inline_partial_sums(self.thread_body(making), self.parts))
+        part = step if isinstance(step, HostLoop) else making.over_parts
+        assert part is not None, "it makes parts"
+        made = self.launch(making, inline_partial_sums(self.thread_body(making), self.parts, part.var))
         if isinstance(step, HostLoop):
             reduces = self.summed(made)  # the parts of a sum are added up on their own
             made = (Loop(step.var, step.lo, step.hi, made, step.step, "parallel", dtype=step.lo.dtype,
@@ -186,7 +188,7 @@ class _PlanLoops:
             return (Loop(self.fresh("thread"), Const(0), one, body, mode="parallel"),)
         if not self.blocks:
             for axis in reversed(kernel.loops):
-                reduces = self.summed(body) if axis.thread_axis == "parts" else ()
+                reduces = self.summed(body) if axis.thread_axis in OF_PARTS else ()
                 body = (replace(axis, body=body, mode="parallel", private_arrays=arrays, reductions=reduces),)
             return body
         counters: list[Loop] = []
@@ -199,7 +201,10 @@ class _PlanLoops:
                 block, Const(0, axis.dtype), count, (), mode="parallel", dtype=axis.dtype, thread_axis=axis.thread_axis
             )
             counters.append(every)
-            each = Loop(thread, *_range(size, axis.dtype), (), mode="parallel", dtype=axis.dtype, private_arrays=arrays)
+            each = Loop(
+                thread, *_range(size, axis.dtype), (), mode="parallel", dtype=axis.dtype, private_arrays=arrays,
+                thread_axis=axis.thread_axis,
+            )  # fmt: skip
             counters.append(each)
             place = add(mul(Const(size, axis.dtype), Var(block, axis.dtype)), Var(thread, axis.dtype))
             env[axis.var] = add(axis.lo, mul(Const(axis.step, axis.dtype), place))
@@ -210,7 +215,7 @@ class _PlanLoops:
         for guard in reversed(guards):
             body = (If(guard, body),)
         for counter in reversed(counters):
-            reduces = self.summed(body) if counter.thread_axis == "parts" else ()
+            reduces = self.summed(body) if counter.thread_axis in OF_PARTS else ()
             body = (replace(counter, body=body, thread_axis="", reductions=reduces),)
         return body
 

@@ -50,7 +50,7 @@ def check_parallel(b: BoundDirective, loop: Loop, now: ScheduledTree) -> tuple[s
 
 def _shared(b: BoundDirective, loop: Loop, verdict: Verdict, analysis: Analysis) -> LoopReductions:
     """Return what the threads that share the ``loop`` reduce; IllegalTransform where they cannot share it."""
-    found = reductions(loop, verdict)
+    found = reductions(loop, verdict, copies=b.transform.copies_arrays)
     what = f"loop {loop.var} {found.wrong}" if found.wrong else ""
     if verdict.kind != "sequential" and not what:
         shared = unprivatizable_locals(loop, analysis, verdict.private, {target_name(r.target) for r in found.reduces})

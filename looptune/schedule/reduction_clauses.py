@@ -35,17 +35,18 @@ class LoopReductions:
     wrong: str = ""
 
 
-def reductions(loop: Loop, verdict: Verdict) -> LoopReductions:
+def reductions(loop: Loop, verdict: Verdict, *, copies: bool = False) -> LoopReductions:
     """Return the reductions that ``loop`` carries according to ``verdict``.
 
-    If the loop carries other dependences as well, reductions that are only assumed are left out.
+    If the loop carries other dependences as well, reductions that are only assumed are left out. ``copies``: who shares
+    the loop has copies of its arrays, so that the element may vary.
     """
     sure = [r for r in verdict.reductions if verdict.kind == "reduction" or not r.assumed]
     ops = {r.statement: (r.op, r.variable) for r in sure}
     mine = [(n.target, *ops[n.name]) for n in walk(loop.body) if isinstance(n, Assign) and n.name in ops]
     reduces = tuple(dict.fromkeys(Reduction(op, target) for target, op, _ in mine))
     named = dict.fromkeys((op, target_name(target), text.partition("[")[0].strip(" *()")) for target, op, text in mine)
-    return LoopReductions(reduces, tuple(named), _wrong(loop, reduces, verdict.mixed))
+    return LoopReductions(reduces, tuple(named), _wrong(loop, reduces, verdict.mixed, copies))
 
 
 def restrict_to_body(loop: Loop, body: tuple[Stmt, ...]) -> tuple[Reduction, ...]:
@@ -59,13 +60,13 @@ def restrict_to_body(loop: Loop, body: tuple[Stmt, ...]) -> tuple[Reduction, ...
     return tuple(dict.fromkeys(made))
 
 
-def _wrong(loop: Loop, reduces: Iterable[Reduction], mixed: frozenset[str]) -> str:
+def _wrong(loop: Loop, reduces: Iterable[Reduction], mixed: frozenset[str], copies: bool) -> str:
     changing = {loop.var} | written_names(loop.body)
     for r in reduces:
         name = target_name(r.target)
         if name in mixed:
             return f"reduces {name} by {r.op} and also uses it in another way"
-        if isinstance(r.target, Load) and names_in(r.target.index) & changing:
+        if not copies and isinstance(r.target, Load) and names_in(r.target.index) & changing:
             what = f"the reduction {r.op} of {expression_text(r.target)}"
             return f"carries {what}, whose element is not the same in all iterations"
     return ""

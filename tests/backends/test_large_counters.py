@@ -45,6 +45,10 @@ BODIES: dict[str, tuple[str, tuple[str, ...]]] = {
                  "y[i] = s; }", ()),
     "unsigned": (UNSIGNED, ()),
     "unsigned, unrolled": (UNSIGNED, ("loop i: unroll 4",)),
+    "counts": ("for (long i = b; i < n; i++) y[i % 6] += x[i % 100];", ("loop i: rfactor 3",)),
+    "counts, unsigned": ("for (unsigned i = u - 5; i < u; i++) y[i % 3] += x[i % 100];", ("loop i: rfactor 3",)),
+    "counts, in big steps": ("for (int i = 0; i < 2000000000; i += 400000000) y[i % 2] += x[i % 100] + 1;",
+                             ("loop i: rfactor 4",)),
     "unsigned grid": ("for (unsigned i = u - 6; i < u; i++) y[i - (u - 6)] = x[i % 100];", ("loop i: unroll 4",)),
 }  # fmt: skip
 

@@ -90,6 +90,22 @@ void f(int n, int m, int l, double C[n][m][m], double A[n][m][l], double B[l][m]
         for (int k = 0; k < l; k++) C[b][i][j] += A[b][i][k] * B[k][j];
 }
 """
+DIGITS = """
+void f(int n, double A[n], double B[n]) {
+  for (int k = 0; k < 2; k++)
+    for (int i = 0; i < n; i++) B[(i + k) / 10] += A[i];
+}
+"""
+COUNTS = """
+void f(int n, int x[n], float w[n], unsigned char c[8], float h[3][2], int t[2]) {
+  for (int j = 0; j < 8; j++) c[j] = 250;
+  for (int i = 0; i < n; i++) {
+    c[i % 8]++;
+    if (w[i] > 0) h[i % 3][i % 2] += w[i];
+    t[1] += x[i];
+  }
+}
+"""
 SMALL = "codelet: grid blocksize 4x2"
 DEALT = {
     "parts of rows": Case(
@@ -343,6 +359,30 @@ DEALT = {
             "host outer_k_part3",
             "  grid b, i, j 4x2, in the thread outer_k, k",
             "grid b, i, j 4x2, in the thread outer_k_part3",
+        ),
+    ),
+    "copies of arrays, and a sum": Case(
+        COUNTS,
+        ("loop i: rfactor 3", SMALL),
+        sized((37,), (2,), (0,)),
+        (
+            "grid j 8",
+            "grid i_part 8, in the thread c_element, h_element, h_element1, i",
+            "one thread, in the thread i_part",
+            "grid c_element 8, in the thread i_part",
+            "grid h_element 8, in the thread i_part",
+        ),
+    ),
+    "copies of an array, added up by teams": Case(
+        DIGITS,
+        ("loop i: rfactor 16", "loop i: unroll 2", SMALL),
+        sized((37,), (2,), (0,)),
+        (
+            "host k",
+            "  grid i_part 8, in the thread B_element, i",
+            "  grid B_element 8, in the thread i_part",
+            "  grid i_part1 8, in the thread B_element1, i",
+            "  grid B_element1 8, in the thread i_part1",
         ),
     ),
     "parts, step by step": Case(

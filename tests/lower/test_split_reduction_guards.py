@@ -50,14 +50,14 @@ def test_parts_stay_inside_their_arrays(name: str) -> None:
     text, lines = CASES[name]
     codelet = load(text).codelet
     done = schedule(Analysis(codelet), parse_lines(lines)).codelet
-    for rows in (False, True):
-        made = expand_split_reductions(done, rows=rows).codelet
+    for blocks in (False, True):
+        made = expand_split_reductions(done, blocks=blocks).codelet
         assert made != done
         for n, m in ((5, 1), (5, 2), (4, 5), (1, 7), (7, 8)):
             given = _given(n, m)
             want, got = cross_check.interpreted(codelet, given), cross_check.copied(given)
             interpreter.run(made, cross_check.arrays(got), cross_check.scalars(got))
-            assert cross_check.off(want, cross_check.arrays(got)) is None, (rows, n, m)
+            assert cross_check.off(want, cross_check.arrays(got)) is None, (blocks, n, m)
 
 
 HEAD = "void f(int n, int m, long a[n], long b[n], long t[n], long out[m]) {"
@@ -97,13 +97,13 @@ def test_a_sum_that_gets_nothing_is_not_touched(name: str) -> None:
     body, lines = SOMETIMES[name]
     codelet = load(f"{HEAD} {body} }}\n").codelet
     done = schedule(Analysis(codelet), parse_lines(lines)).codelet
-    for rows in (False, True):
-        made = expand_split_reductions(done, rows=rows).codelet
+    for blocks in (False, True):
+        made = expand_split_reductions(done, blocks=blocks).codelet
         for n, m in ((5, 1), (4, 2), (7, 5)):
             given = _sometimes(n, m)
             want, got = cross_check.interpreted(codelet, given), cross_check.copied(given)
             interpreter.run(made, cross_check.arrays(got), cross_check.scalars(got))
-            assert cross_check.off(want, cross_check.arrays(got)) is None, (rows, n, m)
+            assert cross_check.off(want, cross_check.arrays(got)) is None, (blocks, n, m)
 
 
 def test_parts_by_element_are_refused_where_it_may_get_nothing() -> None:

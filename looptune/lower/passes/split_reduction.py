@@ -76,6 +76,14 @@ from looptune.ir.rewrite import (
 from looptune.ir.simplify import add, ceil_div, div, max_of, min_of, mul, sub
 from looptune.lower.accumulation_guards import AccumulationGuard, accumulation_guard
 from looptune.lower.accumulators import Accumulator, ignores_nan
+from looptune.lower.passes.array_copies import (
+    ArrayCopies,
+    array_extents,
+    array_reduction,
+    check_size,
+    copied_targets,
+    redirect,
+)
 from looptune.lower.passes.init_fusion import fuse_initialization
 from looptune.lower.passes.row_groups import select_row, split_by_row
 from looptune.lower.team import needs_team
@@ -114,7 +122,7 @@ class SplitReduction:
 def split_reductions(plan: Plan, machine: Machine) -> Plan:
     """Return the plan of a codelet in which loops over parts of sums are loops of the grid."""
     codelet = plan.codelet if machine.blocks else _without_teams(plan.codelet)
-    made = expand_split_reductions(codelet, rows=machine.blocks)
+    made = expand_split_reductions(codelet, blocks=machine.blocks)
     return replace(plan, codelet=made.codelet, partial_sums=tuple(made.parts.items()), block_sums=made.sums)
 
 
@@ -127,16 +135,16 @@ def _without_teams(codelet: Codelet) -> Codelet:
     return replace(codelet, body=rewrite_stmts(rule, codelet.body))
 
 
-def expand_split_reductions(codelet: Codelet, *, rows: bool = True) -> SplitReduction:
+def expand_split_reductions(codelet: Codelet, *, blocks: bool = True) -> SplitReduction:
     """Return the codelet with loops of several ``parts`` expanded into partial sums and combine nests.
 
-    Raises InfeasibleDirective if one remains. ``rows``: different threads combine the sums of several rows in one
-    iteration.
+    Raises InfeasibleDirective if one remains. ``blocks``: threads come in blocks, as on a GPU:
+    different ones combine the sums of several rows in one iteration, and the copies of arrays are interleaved.
     """
     codelet = replace(codelet, body=distribute_parallel_copies(codelet.body))
     if not _divided(codelet.body):
         return SplitReduction(codelet, {})
-    dealing = _Splitting(codelet, rows=rows)
+    dealing = _Splitting(codelet, blocks=blocks)
     body = dealing.split_all()
     made = replace(codelet, body=body, locals=(*codelet.locals, *dealing.made))
     return SplitReduction(made, dealing.parts, tuple(dealing.sums))
@@ -182,11 +190,11 @@ def distribute_parallel_copies(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
 
 @dataclass(slots=True)
 class _Splitting:
-    """``only_check``: what is dealt out is left out. ``rows``: see ``lower/passes/split_reduction``."""
+    """``only_check``: what is dealt out is left out. ``blocks``: see ``expand_split_reductions``."""
 
     codelet: Codelet
     only_check: bool = False
-    rows: bool = False
+    blocks: bool = False
     used_names: set[str] = field(init=False)
     changed: set[str] = field(init=False)
     made: list[Local] = field(default_factory=list)
@@ -241,12 +249,14 @@ class _Splitting:
         if not targets:  # with these sizes there is nothing to add up
             left = tuple(replace(s.without(ReductionParts), mode="sequential") if s in loops else s for s in inside)
             return _within(chain, _under(given, left))
+        copied = copied_targets(loops, targets, alone=not chain)
+        if copied:
+            return self.copy_arrays(chain, loops, targets, copied, part)
         told = group_targets_by_loop(loops, targets)
         if told and (chain or len(inside) > len(loops) or not all(needs_team(f.body) for f in loops)):
             raise inseparable_error(first, told[0].index_loop[0])
         groups = told or [TargetGroup((), targets)]
-        every = Loop(part.name, Const(0, part.dtype), Const(split_factor(first), part.dtype), (), dtype=part.dtype,
-                     annotations=_of_join(first))  # fmt: skip
+        every = _over_parts(first, part)
         varying = {f.var for f in chain}
         if not told and self.fixed(chain, host) and not self.only_check:
             common = share_sums(loops, regroupable_statements((*chain, *loops), (*loops,)), self.used_names)
@@ -281,12 +291,55 @@ class _Splitting:
         parts = _within(chain, _under(given, _under(runs, (*begin, *shares))))
         return (replace(every, body=parts, mode="parallel", thread_axis="parts"), *whole)
 
+    def copy_arrays(
+        self, chain: Sequence[Loop], loops: Sequence[Loop], targets: Sequence[Reduction],
+        copied: Mapping[str, tuple[Reduction, ...]], part: Var,
+    ) -> tuple[Stmt, ...]:  # fmt: skip
+        """Return the nests of loops whose parts have copies of arrays, and of these and the other sums added up."""
+        if chain:
+            copied_name, around = next(iter(copied)), chain[0].var
+            what = f"each part has a copy of {copied_name}: there may be no parallel loop around, as {around} is"
+            raise InfeasibleDirective(loops[0], what)
+        copies = {name: self.copies(loops[0], name, some) for name, some in copied.items()}
+        rest = TargetGroup((), tuple(r for r in targets if target_name(r.target) not in copies))
+        held = self.arrays(rest, part, loops, (), frozenset())
+        if self.only_check:
+            return ()
+        sums = [self.accumulator(r, loops) for r in rest.targets]
+        every, team = _over_parts(loops[0], part), self.blocks and split_factor(loops[0]) >= SEVERAL
+        begin: list[Stmt] = [Assign(held[a.target], a.identity) for a in sums]
+        whole = [*_added(sums, held, every, sure=False, team=team)] if sums else []
+        for copy in copies.values():
+            loop, index = copy.over_elements()
+            target = Load(copy.array, index, copy.dtype)
+            own = self.accumulator(replace(copy.reduction, target=target), loops, copied[copy.array])
+            begin += copy.cleared(part, own.identity)
+            body = _added([own], {target: copy.element(index, part)}, every, sure=False, team=team)
+            whole.append(replace(loop, body=body, annotations=every.annotations))
+        dealt = (_share(f, part, held, set(), interleaved=self.blocks) for f in loops)
+        shares = (redirect(replace(f, mode="sequential", reductions=()), copies, part) for f in dealt)
+        return (replace(every, body=(*begin, *shares), mode="parallel", thread_axis="copies"), *whole)
+
+    def copies(self, loop: Loop, array: str, targets: Sequence[Reduction]) -> ArrayCopies:
+        """Return the copies of an array for the parts of the loop, and make them."""
+        extents = array_extents(self.codelet, loop, array, self.changed)
+        each = tuple(
+            Loop(take_name(f"{array}_element", self.used_names), Const(0, e.dtype), e, (), dtype=e.dtype)
+            for e in extents
+        )
+        name = take_name(f"{array}_parts", self.used_names)
+        made = ArrayCopies(name, array_reduction(targets, self.blocks), each, split_factor(loop), self.blocks)
+        check_size(loop, made)
+        self.made.append(made.local)
+        self.parts[name] = made.reduction
+        return made
+
     def combine_nest(
         self, chain: Sequence[Loop], given: Expr | None, body: tuple[Stmt, ...], part: Var
     ) -> tuple[Stmt, ...]:
         """Return the nest that adds parts up in ``body``; in several rows, in blocks for each."""
         deep = any(f.thread_axis == "z" for f in chain)
-        rows = split_by_row(body, chain, given, part.name) if self.rows and chain and not deep else [body]
+        rows = split_by_row(body, chain, given, part.name) if self.blocks and chain and not deep else [body]
         if len(rows) == 1:
             return _within(chain, _under(given, body))
         row = Var(take_name("row", self.used_names), part.dtype)
@@ -317,11 +370,13 @@ class _Splitting:
         added = (*first, replace(every, body=share_conditions(parts), mode="sequential"), *after)
         return (*begin, _share(sums.loop, part, {}, varying), *share_conditions(stored)), added
 
-    def accumulator(self, r: Reduction, loops: Sequence[Loop]) -> Accumulator:
+    def accumulator(self, r: Reduction, loops: Sequence[Loop], of: Sequence[Reduction] = ()) -> Accumulator:
+        """Return the local that adds up a sum, ``of`` those of several elements of an array."""
         own = Var(take_name(f"{target_name(r.target)}_sum", self.used_names), r.target.dtype)
         self.made.append(Local(own.name, own.dtype))
         self.parts[own.name] = r
-        return Accumulator(r.op, r.target, own, own, all(ignores_nan(f, r.target) for f in loops if r in f.reductions))
+        numbers = all(ignores_nan(f, t.target) for t in of or (r,) for f in loops if t in f.reductions)
+        return Accumulator(r.op, r.target, own, own, numbers)
 
     def arrays(
         self, told: TargetGroup, part: Var, loops: Sequence[Loop], chain: Sequence[Loop], host: frozenset[str]
@@ -447,14 +502,23 @@ def _besides(loop: Loop, targets: Collection[Var | Load]) -> set[str]:
     return {name for name, count in found.items() if count > 0}
 
 
-def _share(loop: Loop, part: Var, held: Mapping[Var | Load, Load], varying: set[str]) -> Loop:
+def _over_parts(loop: Loop, part: Var) -> Loop:
+    """Return an empty loop over the parts of ``loop``."""
+    count = Const(split_factor(loop), part.dtype)
+    return Loop(part.name, Const(0, part.dtype), count, (), dtype=part.dtype, annotations=_of_join(loop))
+
+
+def _share(
+    loop: Loop, part: Var, held: Mapping[Var | Load, Load], varying: set[str], *, interleaved: bool = False
+) -> Loop:
     """Return the iterations that ``part`` is for, accumulating into its own element.
 
-    They follow each other; where how many there are varies, each is ``parts`` after the one before, which is affine.
+    They follow each other. If they are ``interleaved``, or where how many there are varies, each is ``parts`` after the
+    one before, which is affine.
     """
     own = _with(loop.without(ReductionParts), held)
     step = Const(loop.step, loop.dtype)
-    if names_in((loop.lo, loop.hi)) & varying:
+    if interleaved or names_in((loop.lo, loop.hi)) & varying:
         return replace(own, lo=add(loop.lo, mul(step, part)), step=loop.step * split_factor(loop))
     width = mul(step, ceil_div(trip_count(loop), split_factor(loop)))
     start = add(loop.lo, mul(width, part))

@@ -116,7 +116,7 @@ def _runs(r: ExecutionOutline) -> Json:
                 "axes": [a.var for a in k.grid],
                 "team": [] if k.team is None else [f.var for f in k.team.shared],
                 "extents": None if extents is None else list(extents),
-                "parts": k.z_axis.var if k.z_axis is not None and k.makes_parts else None,
+                "parts": None if k.over_parts is None else k.over_parts.var,
                 "block": list(k.block),
                 "host_loops": list(around),
             }

@@ -232,6 +232,8 @@ class Transform(ABC):
     examples: ClassVar[Mapping[str, Example]]
     requires_reduction: ClassVar[bool] = False
     """It is for a loop that reduces."""
+    copies_arrays: ClassVar[bool] = False
+    """Iterations may reduce into different elements of an array, of which there are copies."""
     first_of_loop: ClassVar[bool] = False
     """Of several directives for one loop it is the first, whichever line stands first."""
     exclusive_group: ClassVar[str] = ""

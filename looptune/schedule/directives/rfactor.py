@@ -4,13 +4,20 @@
       for k in 0..K: C[i][j] += e        ==>        part[p][i][j] = the sum over its K/P iterations of k
                                                   for i: for j: for p in 0..P: C[i][j] += part[p][i][j]
 
+    for i in 0..N:                                for p in 0..P, each a thread:
+      h[x[i]] += w[i]                               for b: part[b][p] = 0
+                                           ==>      for i in p, p + P, ...: part[x[i]][p] += w[i]
+                                                  for b: for p in 0..P: h[b] += part[b][p]
+
+If the iterations accumulate into different elements, each part has a copy of the array and is one thread.
+
 The order of the sums depends only on P and the sizes. With ``parallel`` on the same loop, the threads of each block
 share its iterations; without it, one thread runs them.
 
 Legal when: the loop carries only reductions (``+ * & | ^ min max``), and not under --no-reassociate if another order
 rounds differently; it stands in parallel loops, with or without conditions on their variables, and nothing else there
-changes what is summed. Gain: more threads, if a grid is small and its sums are long. Cost: memory for P partial sums of
-every sum, and a kernel.
+changes what is summed. Where parts have copies, no parallel loop is around, and the copies take at most 1 GiB. Gain:
+more threads, if a grid is small and its sums are long. Cost: memory for P partial sums of every sum, and a kernel.
 """
 
 from __future__ import annotations
@@ -48,6 +55,7 @@ class RFactor(Transform):
     syntax: ClassVar = "rfactor [LOOP:]PARTS"
     stage: ClassVar = "mode"
     requires_reduction: ClassVar = True
+    copies_arrays: ClassVar = True
     former: ClassVar = {"split": "rfactor"}
 
     parts: int
@@ -80,6 +88,7 @@ class RFactor(Transform):
 
 
 _SUMS = "for (int i = 0; i < n; i++)\n    for (int j = 0; j < m; j++)\n      B[i] += D[i][j];"
+_DIGITS = "for (int i = 0; i < n; i++)\n    B[i / 10] += A[i];"
 _COPY = "for (int i = 0; i < n; i++)\n    B[i] = A[i];"
 _PREFIX = "for (int i = 1; i < n; i++)\n    A[i] += A[i - 1];"
 
@@ -92,6 +101,12 @@ for (int i = 0; i < n; i++) {
   for (int j = 0; j < m; j++) {
     B[i] += D[i][j];
   }
+}"""),
+    "rfactor 3": Example(_DIGITS, """\
+#pragma hmppcg noParallel
+#pragma looptune rfactor 3
+for (int i = 0; i < n; i++) {
+  B[i / 10] += A[i];
 }"""),
     "rfactor 4": Example(_COPY, refused="loop i reduces nothing"),
     "rfactor 2": Example(_PREFIX, refused="iteration (i=1) must run before (i=2)"),
