@@ -49,7 +49,7 @@ BODIES: dict[str, tuple[str, tuple[str, ...]]] = {
     "downward, by 3": ("for (int i = n - 1; i >= 1; i -= 3) h[x[i] & 7] += i;", ("loop i: rfactor 4",)),
     "a sum for each": (f"{LOOP} {{ int a = 0; for (int j = 0; j < 9; j++) a += x[i] * j; h[x[i] & 7] += a; }}",
                        ("loop i: rfactor 4", "loop j: parallel")),
-    "an array of its own": (f"{LOOP} {{ int a[3]; for (int j = 0; j < 3; j++) a[j] = x[i] >> j; h[a[1] & 7] += a[0]; }}",
+    "an array of its own": (f"{LOOP} {{ int a[3]; for (int j = 0; j < 3; j++) a[j] = x[i] >> j; h[a[1] & 7] += *a; }}",
                             ("loop i: rfactor 4",)),
     "if a size says so": (f"if (n > 5) {{ {LOOP} h[x[i] & 7] += i; }}", ("loop i: rfactor 4",)),
 }  # fmt: skip
