@@ -234,3 +234,9 @@ void f(int n, int T, double *a, double *b) { for (int t = 0; t < T; t++) { doubl
 //----
 // chosen_twice  sizes: n=9 c=1; shapes: x=9 a=20 b=20 d=20; loops: sequential sequential sequential sequential sequential sequential sequential sequential sequential
 void f(int n, int c, const int *x, int *a, int *b, int *d) { int *p = c == 0 ? a : c == 1 ? b + 1 : d; for (int i = 0; i < n; i++) { int *w; if (x[i] > 3) w = a; else w = p; for (int j = 0; j < 3; j++) { if (x[i] == j) break; w[i] += x[i] + j; c += w[i] & 1; } *w += c; } }
+//----
+// chosen_instead  sizes: n=9 T=4; loops: sequential parallel parallel
+void f(int n, int T, double *x, double *y) { for (int t = 0; t < T; t++) { double *o = y, *in = x; if (t == 2) { in = y; o = x; } for (int i = 0; i < n; i++) o[i] += in[i] * 2; } }
+//----
+// chosen_of_three  sizes: n=9; shapes: c=9 x=20 y=20 z=20; loops: sequential
+void f(int n, const int *c, double *x, double *y, const double *z) { for (int i = 0; i < n; i++) { const double *s; double *d = x; if (c[i] == 0) { s = x; d = y; } else if (c[i] == 1) s = y; else s = z; d[i + 4] = s[i] + s[i + 1]; } }

@@ -6,7 +6,7 @@ v[i] = 0;                      ==>    else       { float *w = b; w[i] = 0; }
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
@@ -72,11 +72,13 @@ class _Splitter:
     numbers: Iterator[int]
     copied: int = 0
 
-    def block(self, items: Items) -> Items:
+    def block(self, items: Items, own: frozenset[str] = frozenset()) -> Items:
+        """Return the statements of a block with its choices split; ``own`` are variables used up to its end alone."""
         for k, item in enumerate(items):
             rest = items[k + 1 :]
             if self.copied <= _MOST and _chosen(item, self.types) & used_names(rest):
-                return (*map(self.inner, items[:k]), *self.split(item, rest))
+                return (*map(self.inner, items[:k]), *self.split(item, rest, own))
+            own |= {item.name} if isinstance(item, c_ast.Declare) else frozenset()
         return tuple(map(self.inner, items))
 
     def inner(self, item: Any) -> Any:
@@ -85,19 +87,31 @@ class _Splitter:
             return replace(item, items=self.block(item.items))
         return c_ast.map_children(self.inner, item) if isinstance(item, c_ast.Item) else item
 
-    def split(self, item: Any, rest: Items) -> Items:
-        """Return the condition of a choice with what follows it in both branches."""
+    def split(self, item: Any, rest: Items, own: frozenset[str]) -> Items:
+        """Return the condition of a choice with what follows it in both branches.
+
+        Pointers of its block, ``own``, have other names in one of them.
+        """
         cond, first, second = _branches(item)
         number = next(self.numbers)
         copied = (*second, *rest)
         self.copied += sum(1 for top in copied for _ in c_ast.walk(top))
         setup, cond = self.kept(cond, rest, number)
-        own = {n.name for top in copied for n in c_ast.walk(top) if isinstance(n, c_ast.Declare)}
-        names = {name: f"{name}{'' if '#' in name else '#'}b{number}" for name in own}
-        self.types |= {names[name]: self.types[name] for name in own}
-        copies = tuple(with_names(item, names) for item in copied)
-        then, other = (c_ast.Block(self.block(part), span=item.span) for part in ((*first, *rest), copies))
-        return (*setup, c_ast.If(cond, then, other, span=item.span))
+        inside = {n.name for top in copied for n in c_ast.walk(top) if isinstance(n, c_ast.Declare)}
+        names, aliases = self.fresh(inside, f"b{number}"), self.fresh(own & _chosen(item, self.types), f"c{number}")
+        copies = tuple(with_names(other, names) for other in copied)
+        held = (
+            c_ast.Declare(a, self.types[p], c_ast.Name(p, span=item.span), span=item.span) for p, a in aliases.items()
+        )
+        first = (*held, *(with_names(one, aliases) for one in (*first, *rest)))
+        then = c_ast.Block(self.block(first, own | {*aliases.values()}), span=item.span)
+        return (*setup, c_ast.If(cond, then, c_ast.Block(self.block(copies, own), span=item.span), span=item.span))
+
+    def fresh(self, names: Collection[str], mark: str) -> dict[str, str]:
+        """Return other names for variables, whose types are noted."""
+        made = {name: f"{name}{'' if '#' in name else '#'}{mark}" for name in sorted(names)}
+        self.types |= {new: self.types[name] for name, new in made.items()}
+        return made
 
     def kept(self, cond: c_ast.Expr, rest: Items, number: int) -> tuple[Items, c_ast.Expr]:
         """Return what keeps the value of a condition, where what follows may change its operands."""
