@@ -121,6 +121,10 @@ def _items(items: tuple[c_ast.Item, ...], arrays: frozenset[str]) -> Iterator[c_
                 yield item
             case c_ast.Evaluate(c_ast.Call(called, (c_ast.Name(name),))) if called in FREE and name in arrays:
                 pass
+            case c_ast.Evaluate(c_ast.Assignment("", c_ast.Name(name), null)) if (
+                name in arrays and _uncast(null) in _NULL
+            ):
+                pass
             case c_ast.If() if isinstance(tested := null_check(item), c_ast.Name) and tested.name in arrays:
                 pass
             case _:

@@ -24,7 +24,7 @@ def codelet(before: str, after: str = "", body: str = BODY) -> str:
         ("float *t = malloc(sizeof *t * n); if (t == NULL) abort();", "free(t);"),
         ("float *t = malloc(n * sizeof(t[0])); if (!t) { exit(1); }", "free((t));"),
         ("float *t = malloc(n * sizeof(float)); if (NULL == t) exit(1);", "free(t);"),
-        ("float *t = malloc(n * sizeof(float)); if (!t) return;", "free(t);"),
+        ("float *t = malloc(n * sizeof(float)); if (!t) return;", "free(t); t = NULL;"),
         ('float *t = malloc(n * sizeof(float)); if (!t) { perror("t"); exit(1); }', "free(t);"),
         ("float *t = __builtin_malloc(sizeof(float[n])); if (0 == t) __builtin_abort();", "__builtin_free(t);"),
     ],
