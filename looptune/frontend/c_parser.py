@@ -18,13 +18,12 @@ from looptune.core.errors import ParseError, UnsupportedError
 from looptune.core.source import Span
 from looptune.frontend import c_ast as s
 from looptune.frontend import parsed_nodes as nodes
-from looptune.frontend.c_constants import character, integer
 from looptune.frontend.c_types import as_attributed, enumerated_type, named_type
 from looptune.frontend.gnu_syntax import LABEL, RANGE, REFUSED, SAME
 from looptune.frontend.heap_arrays import declare_heap_arrays
 from looptune.frontend.hint_calls import without_hints
 from looptune.frontend.incomplete_structs import completed, named_fields
-from looptune.frontend.initial_values import has_each, is_of_numbers, string_values
+from looptune.frontend.initial_values import DESIGNATED, has_each, is_of_numbers, string_values
 from looptune.frontend.lower_expressions import Expressions
 from looptune.frontend.normalize.sizes import replace_sizeof
 from looptune.frontend.other_languages import is_cxx
@@ -245,17 +244,12 @@ class _Reader:
         for e in exprs:
             named = e.name if isinstance(e, c_ast.NamedInitializer) else []
             counted = isinstance(of, s.Basic) or all(isinstance(part, s.InitializerList) for part in found)
-            if (
-                counted
-                and [type(n) for n in named] == [c_ast.ArrayDesignator]
-                and isinstance(named[0].expr, c_ast.Constant)
-            ):
-                text, span = named[0].expr.value, self.span(named[0].expr)
-                place = int((character if text.startswith("'") else integer)(text, span).value)
-                if len(found) <= place < _MOST_PARTS:
+            if counted and [type(n) for n in named] == [c_ast.ArrayDesignator]:
+                value, span = self.initialiser(e.expr, of), self.span(named[0].expr)
+                first, last = self.ends(named[0].expr)[1] or (-1, -1)
+                if len(found) <= first <= last < _MOST_PARTS and (first == last or nodes.is_repeatable(value)):
                     blank = s.Number("0", span=span) if isinstance(of, s.Basic) else s.InitializerList((), span=span)
-                    found += [blank] * (place - len(found))
-                    found.append(self.initialiser(e.expr, of))
+                    found += [blank] * (first - len(found)) + [value] * (last - first + 1)
                     continue
             found.append(self.initialiser(e, of))
         return tuple(found)
@@ -287,7 +281,7 @@ class _Reader:
         """Return what a variable, an element or a row of the type ``kind`` is initialised with."""
         if isinstance(node, c_ast.NamedInitializer):
             inner = self.initialiser(node.expr)
-            return s.Unsupported("a designated initialiser", "the values in order, zeros included", (), span=inner.span)
+            return s.Unsupported(DESIGNATED, "the values in order, zeros included", (), span=inner.span)
         if isinstance(node, c_ast.InitList):
             exprs = node.exprs or ()
             of = kind.of if isinstance(kind, s.ArrayOf) and is_of_numbers(kind) else None
@@ -475,17 +469,20 @@ class _Reader:
 
     def case(self, node: Any) -> s.Case:
         """Return a label of a switch with its value, or with the first and the last of a range."""
-        match node.expr:
+        ends, known = self.ends(node.expr)
+        return s.Case(ends[0], ends[1] if len(ends) > 1 else None, known, span=self.span(node))
+
+    def ends(self, node: Any) -> tuple[tuple[s.Expr, ...], tuple[int, int] | None]:
+        """Return a value, or the first and the last of a range, and the first and the last as numbers."""
+        match node:
             case c_ast.FuncCall(name=c_ast.ID(name=name)) if name == RANGE:
-                ends = tuple(map(self.expr, node.expr.args.exprs))
+                ends = tuple(map(self.expr, node.args.exprs))
             case _:
-                ends = (self.expr(node.expr),)
+                ends = (self.expr(node),)
         match [self.evaluated(e) for e in ends]:
             case [int(first), *_, int(last)] | [int(first as last)]:
-                known: tuple[int, int] | None = (first, last)
-            case _:
-                known = None
-        return s.Case(ends[0], ends[1] if len(ends) > 1 else None, known, span=self.span(node))
+                return ends, (first, last)
+        return ends, None
 
     def loop(self, node: Any) -> s.For:
         with self.scope():

@@ -1,6 +1,7 @@
 """Statements of GNU C that pycparser does not read, as C that it does: what it reads in place of which tokens.
 
     case 1 ... 5:                                    case __looptune_range(1, 5):
+    int t[4] = {[0 ... 3] = 1};                      int t[4] = {[__looptune_range(0, 3)] = 1};
     asm("add %1, %0" : "+r"(x) : "r"(y) : "cc");     __looptune_asm(&(x), (y));
     asm goto("jc %l1" : : "r"(y) : : out);           { if (__looptune_volatile_asm((y))) goto out; }
     x = a ?: b;                                      x = a ? __looptune_same() : b;
@@ -27,7 +28,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 RANGE = "__looptune_range"
-"""The function whose arguments are the ends of a range of cases."""
+"""The function whose arguments are the ends of a range of cases, or of elements in a list."""
 SAME = "__looptune_same"
 """The function that stands for the value of a condition."""
 ASSEMBLY, VOLATILE = "__looptune_asm", "__looptune_volatile_asm"
@@ -60,7 +61,9 @@ def replaced_tokens(words: Sequence[str]) -> Mapping[int, str]:
     labels = {word for word, after in pairwise(words) if after == ":"}
     for k, (word, after) in enumerate(pairwise(words)):
         if word == "case":
-            found |= _range(words, k)
+            found |= _range(words, k, _colon(words, k))
+        elif word == "[":
+            found |= _range(words, k, next((j for j in range(k, len(words)) if words[j] in "];"), k))
         elif word in ASSEMBLY_WORDS:
             found |= _assembly(words, k)
         elif (word, after) == ("?", ":"):
@@ -85,11 +88,13 @@ def _is_unary(words: Sequence[str], at: int) -> bool:
     return re.fullmatch(r"[\w\]\"'.]+", before[-1:]) is None or before == "return"
 
 
-def _range(words: Sequence[str], first: int) -> dict[int, str]:
-    """Return what replaces the tokens of ``case A ... B:``; pycparser reads the three dots as one token."""
-    end = _colon(words, first)
+def _range(words: Sequence[str], first: int, end: int) -> dict[int, str]:
+    """Return what replaces the tokens of a range, as in ``case A ... B:``, between the token before and that after it.
+
+    pycparser reads the three dots as one token.
+    """
     dots = next((k for k in range(first, end) if words[k : k + 3] == [".", ".", "."]), None)
-    return {} if dots is None else {first: f"case {RANGE}(", dots: ",", end: "):"}
+    return {} if dots is None else {first: f"{words[first]} {RANGE}(", dots: ",", end: f"){words[end]}"}
 
 
 def _colon(words: Sequence[str], first: int) -> int:

@@ -21,12 +21,17 @@ def is_of_numbers(kind: s.ArrayOf) -> bool:
     return is_of_numbers(kind.of) if isinstance(kind.of, s.ArrayOf) else isinstance(kind.of, s.Basic)
 
 
+DESIGNATED = "a designated initialiser"
+"""What is said of one that stands for elements which are not counted."""
+
+
 def has_each(init: s.Expr | s.InitializerList | None, kind: s.ArrayOf) -> bool:
     """Tell whether an array is initialised with a list that has a part for each element."""
-    rows = isinstance(kind.of, s.ArrayOf)
-    return isinstance(init, s.InitializerList) and (
-        not rows or all(isinstance(part, s.InitializerList) for part in init.parts)
-    )
+    if not isinstance(init, s.InitializerList):
+        return False
+    if isinstance(kind.of, s.ArrayOf):
+        return all(isinstance(part, s.InitializerList) for part in init.parts)
+    return not any(isinstance(part, s.Unsupported) and part.what == DESIGNATED for part in init.parts)
 
 
 def string_values(text: str, kind: s.Type | None, span: Span) -> s.InitializerList | None:

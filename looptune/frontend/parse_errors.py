@@ -77,8 +77,6 @@ def _foreign(tokens: Sequence[Token], at: int, *, cxx: bool) -> tuple[str, Token
         return of_cxx
     here = tokens[at].text
     last = tokens[at - 1].text if at else ""
-    if (here == "." and last in ("[", "")) or (here == "." and at > 1 and tokens[at - 2].text == "["):
-        return "`[a ... b] =` is GNU C: write the values, or a loop", tokens[at]
     if here == "{" and last == ")" and any(t.text == "{" for t in tokens[:first]) and _nested(tokens, first, at):
         return "a function inside a function is GNU C: write it outside", tokens[first]
     for k in range(max(0, first - 1), min(at + 1, len(tokens))):

@@ -73,7 +73,7 @@ def as_written(node: Any) -> tuple[str, str]:
     return CGenerator().visit(param), CGenerator().visit(whole)
 
 
-def is_repeatable(e: s.Expr) -> bool:
+def is_repeatable(e: s.Expr | s.InitializerList) -> bool:
     """Tell whether an expression has the same value when it is computed twice, and no effects."""
     return not any(
         isinstance(n, s.Assignment | s.Unsupported)

@@ -8,6 +8,7 @@ import pytest
 
 from looptune.core.errors import LooptuneError
 from looptune.frontend import load
+from looptune.ir.nodes import Const
 from tests.helpers.against_gcc import difference
 
 LISTS = [
@@ -20,6 +21,7 @@ LISTS = [
     "w[][3] = {{1, 2}, [2] = {3}, {4}}",
     "w[4][3] = {}",
     "w[4][3] = {'a', 1 + 2, n, {n}}",
+    "w[][3] = {[0 ... 1] = {1, [1 ... 2] = 5 + 2}, {3}, [LAST] = {[0 ... LAST - 1] = 4}}",
 ]
 
 
@@ -27,11 +29,24 @@ LISTS = [
 def test_a_list_has_the_values_that_gcc_gives_it(declared: str, tmp_path: Path) -> None:
     text = f"""
 void f(int n, int o[n]) {{
+  enum {{ LAST = 3 }};
   int {declared};
   for (int i = 0; i < n; i++) o[i] = 100 * w[i % 4][i % 3] + w[3][1] + (int)sizeof w;
 }}
 """
     assert difference(text, {"n": 13}, tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("values", "extent"), [("[LAST] = 1", 10), ("1, [3 ... 5] = 2", 6), ("[2] = 7, [1] = 2", None)]
+)
+def test_an_array_without_extent_is_as_long_as_its_list(values: str, extent: int | None) -> None:
+    """It is passed with this extent, or with none where the list is not read."""
+    text = f"""void g(double *); enum {{ LAST = 9 }};
+    void f(int n, double *x) {{ double t[] = {{{values}}}; g(t);
+      for (int i = 0; i < n; i++) x[i] = t[i]; }}"""
+    (t,) = (p for p in load(text, kernel="f:3").codelet.params if p.name == "t")
+    assert t.shape == ((None if extent is None else Const(extent)),)
 
 
 def test_rows_without_braces_at_three_levels(tmp_path: Path) -> None:
