@@ -1,23 +1,27 @@
 """Legal alternatives to a refused directive; each of them has been judged.
 
+division   ->  ``rfactor`` of a loop that accumulates into different elements, as a histogram does
 any        ->  what its class offers as ``alternatives``; after ``distribute``
 parallel   ->  with its reduction; after ``expand`` or ``snapshot``; on another loop; with ``assume``
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from looptune.core.errors import DirectiveError, IllegalTransform, LooptuneError
-from looptune.ir.nodes import Assign, Codelet, Directive, If, Loop, Node, While
-from looptune.ir.rewrite import rewrite, walk
+from looptune.ir.def_use import target_name
+from looptune.ir.nodes import Array, Assign, Codelet, Const, Directive, If, Local, Loop, Node, While
+from looptune.ir.rewrite import rewrite, substitute, walk
 from looptune.schedule import directives
 from looptune.schedule.apply import ScheduleResult, schedule
 from looptune.schedule.binding import enclosing_path
 from looptune.schedule.directive_lines import DirectiveLine, parse_lines
+from looptune.schedule.directives.rfactor import parts_that_fit
 from looptune.schedule.messages import directive_text
+from looptune.schedule.reduction_clauses import reductions
 from looptune.schedule.reuse import overwritten_arrays, reused_variables, verdict_of
 
 if TYPE_CHECKING:
@@ -25,6 +29,8 @@ if TYPE_CHECKING:
     from looptune.schedule.applied import AppliedDirective
 
 _ENOUGH = 3
+PARTS = 4096
+"""Of a loop whose parts have copies of arrays: a warp for each multiprocessor of a large GPU."""
 _FILE = "suggestion"
 
 
@@ -72,6 +78,32 @@ def alternatives(
         if len(found) < _ENOUGH and _legal(bare, rest, s.lines, values):
             found.append(s)
     return tuple(found)
+
+
+def division(
+    analysis: Analysis, placed: Sequence[DirectiveLine], loop: Loop, values: Mapping[str, int | float]
+) -> Suggestion | None:
+    """Return the directive that divides a loop whose iterations accumulate into different elements of arrays.
+
+    None if the loop is another one, or if it cannot be divided.
+    """
+    verdict = verdict_of(analysis, loop)
+    if verdict.kind != "reduction" or not reductions(loop, verdict).wrong:
+        return None
+    names = {target_name(r.target) for r in reductions(loop, verdict).reduces}
+    text = f"rfactor {parts_that_fit(PARTS, sized_arrays(analysis.codelet, names, values))}"
+    line = f"loop {loop.number}: {text}"
+    return (
+        Suggestion(f"`{text}` divides it among threads", (line,)) if _legal(analysis, placed, (line,), values) else None
+    )
+
+
+def sized_arrays(codelet: Codelet, names: Collection[str], values: Mapping[str, int | float]) -> Iterator[Local]:
+    """Yield the arrays of these names, with the known values in their extents."""
+    known = {n: Const(int(v)) for n, v in values.items() if isinstance(v, int)}
+    for a in (*codelet.params, *codelet.locals):
+        if isinstance(a, (Array, Local)) and a.name in names:
+            yield Local(a.name, a.dtype, substitute(tuple(e for e in a.shape if e is not None), known))
 
 
 def without_directive(codelet: Codelet, directive: Directive) -> Codelet:
@@ -127,6 +159,9 @@ def _parallel(analysis: Analysis, step: AppliedDirective, around: Sequence[Loop 
         if names:
             lines = (f"loop {step.number}: {word} {names}", f"loop {step.number}: parallel")
             yield Suggestion(f"it is legal with `{word} {names}`", lines)
+    divided = division(analysis, (), loop, {}) if isinstance(loop, Loop) else None
+    if divided is not None:
+        yield divided
     inner = [f for f in walk(around[-1]) if isinstance(f, Loop) and f.number != step.number]
     outer = [f for f in reversed(around[:-1]) if isinstance(f, Loop)]
     free = next((f for f in (*inner, *outer) if verdict_of(analysis, f).kind == "parallel"), None)

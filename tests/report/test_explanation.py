@@ -226,9 +226,29 @@ def test_known_sizes_give_launches() -> None:
     assert "  runs as 2 kernels, 14 launches\n    host t: 7 times\n" in loops.text(found)
 
 
+COUNTS = "void f(int n, int x[n], int h[512][512]) { for (int i = 0; i < n; i++) h[x[i]][x[i]]++; }\n"
+
+
+def test_a_histogram_is_shown_with_the_directive_that_divides_it() -> None:
+    """As many parts as have room for their copies; nothing where it is there, or where no directive divides it."""
+    found = explained(COUNTS)
+    assert "reduction   + of h[x[i]][x[i]]; `rfactor 1024` divides it among threads\n" in loops.text(found)
+    assert json.record(found)["loops"][0]["division"] == ["loop 1: rfactor 1024"]
+    refused = explained(COUNTS.replace("for", "\n#pragma hmppcg parallel\nfor")).directives[0]
+    assert [s.lines for s in refused.suggestions] == [("loop 1: rfactor 1024",)]
+    for other in (
+        COUNTS.replace("for", "\n#pragma looptune rfactor 8\nfor"),
+        COUNTS.replace("h[512][512]", "*h").replace("[x[i]]++", "++"),
+        COUNTS.replace("[x[i]][x[i]]", "[0][0]"),
+    ):
+        assert json.record(explained(other))["loops"][0]["verdict"] == "reduction"
+        assert json.record(explained(other))["loops"][0]["division"] == []
+
+
 AT = {"file": str, "line": int, "column": int}
 LOOP = {"number": int, "variable": str, "depth": int, **AT, "verdict": str, "default": str, "reductions": list,
-        "private": list, "shared": list, "dependence": dict, "unknown": dict}  # fmt: skip
+        "private": list, "shared": list, "dependence": dict, "unknown": dict,
+        "division": list}  # fmt: skip
 DEPENDENCE = {"array": str, "kind": str, "value_flows": bool, "element": list, "sizes": dict, "condition": str,
               "first": dict, "then": dict, "arrays": list}  # fmt: skip
 END = {"iteration": dict, "access": str, "writes": bool, **AT}

@@ -15,7 +15,7 @@ from looptune.schedule.apply import schedule
 from looptune.schedule.directive_lines import parse_lines
 from looptune.schedule.directives.grid import BlockSize
 from looptune.tune.session.find_space import find_space
-from looptune.tune.space import forms
+from looptune.tune.space import forms, histograms
 from looptune.tune.space.derive import derive
 from looptune.tune.space.patterns import Patterns
 from looptune.tune.space.space import Configuration, Space, parse
@@ -379,6 +379,27 @@ def test_a_nest_that_is_parallel_is_not_scheduled(name: str) -> None:
 
 def found(text: str) -> Patterns:
     return Patterns(Analysis(load(text).codelet))
+
+
+COUNTS = "void f(int n, int x[n][n], float h[64], float g[512][512]) {"
+EACH = "for (int i = 0; i < n; i++) for (int j = 0; j < n; j++)"
+
+
+def test_parts_of_a_histogram_have_copies() -> None:
+    """Threads of a GPU read neighbours; large copies are fewer; every histogram is divided, and nothing else."""
+    two = (
+        f"{COUNTS} {EACH} h[x[i][j]]++; for (int k = 0; k < 9; k++) {{ {EACH} g[x[i][j]][k] += k; g[0][0] = k; }} }}\n"
+    )
+    made = [s.splitlines() for s in derive(Analysis(load(two).codelet)).split("or\n# Waves")[0].split("\nor\n")]
+    blocks = "codelet: grid blocksize {32x1, 32x4}"
+    assert made[0][1:] == [
+        "for gpu", "loop 1: permute j, i", "loop 4: permute j, i", "loop 2, 5: rfactor {1024}", blocks,
+    ]  # fmt: skip
+    assert made[1] == ["for gpu", "loop 1, 4: rfactor {1024}", blocks]
+    assert ["for cpu", "loop 1, 4: rfactor {8, 2, 4, 16, 64}"] in made
+    one = derive(Analysis(load(f"{COUNTS} {EACH} h[x[i][j]]++; }}\n").codelet))
+    assert f"loop 2: rfactor {{4096, 16384, 1024}}\n{blocks}\n" in one
+    assert not list(histograms.sections(found(f"{COUNTS} {EACH} h[i] += x[i][j]; }}\n")))
 
 
 def test_sums() -> None:

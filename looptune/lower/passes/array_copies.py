@@ -24,9 +24,7 @@ from looptune.ir.nodes import Array, Assign, Codelet, Const, Expr, Load, Local, 
 from looptune.ir.rewrite import has_load, rewrite, walk_stmts
 from looptune.ir.simplify import div, mod, mul
 from looptune.lower.partial_sums import InterleavedCopies
-
-MOST_COPY_BYTES = 2**30
-"""Of the copies of an array whose size is constant."""
+from looptune.schedule.directives.rfactor import MOST_COPY_BYTES
 
 
 def copied_targets(

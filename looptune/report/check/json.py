@@ -69,6 +69,7 @@ def _loop(f: LoopFacts) -> Json:
         "shared": list(f.shared),
         "dependence": None if f.reason is None else _dependence(f.reason),
         "unknown": unknown,
+        "division": [] if f.division is None else list(f.division.lines),
     }
 
 

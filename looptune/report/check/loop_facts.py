@@ -18,6 +18,7 @@ from looptune.poly.legality import Reduction
 from looptune.poly.scop import Unanalysable
 from looptune.schedule.directives.base import statement_names
 from looptune.schedule.parallel_loops import unprivatizable_locals
+from looptune.schedule.suggest import Suggestion
 
 if TYPE_CHECKING:
     from looptune.frontend.text_order import TextOrder
@@ -37,6 +38,7 @@ class LoopFacts:
     that has to happen in the order of the iterations. ``data``: the subscript that comes from data, where the loop is
     sequential because two iterations access the same element for some data. ``carried``: the scalar that an iteration
     may read before it sets it, and that another one may have set, where that shows that the loop is sequential.
+    ``division``: the directive that divides a loop whose iterations accumulate into different elements.
     """
 
     number: int
@@ -53,6 +55,7 @@ class LoopFacts:
     ordered_at: Span | None = None
     data: Unanalysable | None = None
     carried: Var | None = None
+    division: Suggestion | None = None
 
 
 def loop_facts(analysis: Analysis, flags: Collection[str] = ()) -> Iterator[LoopFacts]:

@@ -104,7 +104,8 @@ def because(f: LoopFacts) -> str:
             )
             return "; ".join([*own, *kept])
         case "reduction":
-            return "; ".join([", ".join(f"{r.op} of {r.variable}" for r in f.reductions), *own])
+            divided = [f.division.text] if f.division is not None else []
+            return "; ".join([", ".join(f"{r.op} of {r.variable}" for r in f.reductions), *own, *divided])
         case "unknown":
             assert f.unknown is not None, "what is unknown has a reason"
             return f"{f.unknown}, {location(f.unknown.span, f.span)}"

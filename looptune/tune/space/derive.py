@@ -1,6 +1,7 @@
 """Derive a space for a file without one, from the patterns of its nests and from the dependences.
 
     vectors     on a CPU, loops along rows inside, see ``vector_order``; parts of sums, see ``core_parts``
+    histograms  copies of arrays for parts of loops that accumulate into any of their elements, see ``histograms``
     forms       copies of what iterations use one after the other, loops split where their dependences are
     products    register tiles of both parallel loops, on a GPU with tiles in shared memory, on a CPU in vector order
     volumes     on a GPU, grids over three of more than two parallel loops, and the others in the thread
@@ -42,6 +43,7 @@ from looptune.tune.space import (
     fitted_tiles,
     forms,
     grid_choices,
+    histograms,
     matrix_units,
     owners,
     sums_at_once,
@@ -103,6 +105,8 @@ def derive(
     thoughts = (
         ("Innermost loops along rows, whose iterations are a CPU's vectors.", vector_order.sections(found)),
         ("A part of the sums for each core, all from one read.", core_parts.sections(found)),
+        ("A copy of an array for each part of a loop that accumulates into any of its elements.",
+         histograms.sections(found)),
         ("Copies of what iterations use one after the other, and loops split where one depends on another.",
          _forms(found)),
         ("Products: several rows and columns a thread, and what they read in shared memory; or the order that a CPU's "
@@ -433,6 +437,7 @@ def _sums(found: Patterns) -> Iterator[str]:
     if found.distributed_column_sums is not None:
         yield from _shared(found.distributed_column_sums, found.distributed_column_sums.sums, ())
     dealt = [s for s in found.sums if found.legal([f"loop {loop_label(s.loop)}: rfactor 4"])]
+    dealt = [s for s in dealt if not histograms.is_histogram(found, s.loop)]
     if dealt:
         yield "\n".join([*lines, f"{at_loops(s.loop for s in dealt)}: {PARTS}"])
     columns = [(s, turn) for s in found.sums if (turn := _upright(found, s)) is not None]
