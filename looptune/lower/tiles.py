@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from looptune.ir.nodes import Annotation, Const, Expr, Load, Loop, Stmt, Var
-from looptune.ir.rewrite import walk
+from looptune.ir.rewrite import walk_stmts
 from looptune.ir.simplify import add, mul
 
 FIRST, THREAD = "__first", "__thread"
@@ -128,7 +128,7 @@ class SharedTiles:
 
     @property
     def tiles(self) -> tuple[Tile, ...]:
-        return (*self.all, *(t for f in walk(self.body) if isinstance(f, Loop) for t in filled_tiles(f)))
+        return (*self.all, *(t for f in walk_stmts(self.body) for t in filled_tiles(f)))
 
 
 def shared_bytes(tiles: Iterable[Tile]) -> int:

@@ -67,16 +67,16 @@ class CWriter(CValues):
     def kernel(self, kernel: Kernel) -> str:
         """Return the complete text of a kernel."""
         kinds = {name: scalar_type(self.plan, name) for name in kernel.scalars}
-        arrays = [self._array(kernel, a) for a in kernel.arrays]
+        writes = kernel.writes
+        arrays = [self._array(a, a not in writes, bool(kernel.steps)) for a in kernel.arrays]
         scalars = [f"{self.types[kind]} {self.name(name)}" for name, kind in kinds.items()]
         body = persistent_lines(self.plan, kernel, self, self._body) if kernel.steps else self._body(kernel)
         head = list_lines(f"{self.opening(kernel)}(", [*arrays, *scalars])
         return "\n".join(close_braces([head, "{", *body, ""])) + "\n"
 
-    def _array(self, kernel: Kernel, name: str) -> str:
-        constant = name not in kernel.writes
+    def _array(self, name: str, constant: bool, persistent: bool) -> str:
         # What other blocks write is read after they have met: a compiler must not think that nobody can have.
-        restrict = constant or not kernel.steps
+        restrict = constant or not persistent
         return self.array_parameter(self.plan.array(name).dtype, self.name(name), constant, restrict)
 
     def _body(self, kernel: Kernel) -> Iterator[str]:

@@ -57,12 +57,11 @@ class _Elimination(ThreadWalk):
         super().__init__(kernel, plan)
         self.used_names = {*kernel.arrays, *kernel.scalars, *referenced_names((*kernel.loops, *kernel.body))}
         self.numbers = count(1)
+        self.stored = kernel.writes
 
     def assignments(self, run: tuple[Assign, ...]) -> tuple[Stmt, ...]:
         known, flat = self.known, partial(flat_index, plan=self.plan)
-        found = eliminate_common_subexpressions(
-            run, flat, self.fresh, known.nonnegative, known.least, self.kernel.writes
-        )
+        found = eliminate_common_subexpressions(run, flat, self.fresh, known.nonnegative, known.least, self.stored)
         return tuple(found)
 
     def fresh(self, ending: str) -> str:
