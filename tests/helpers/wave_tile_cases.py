@@ -1,4 +1,4 @@
-"""Nests whose tiles teams of threads run wave by wave, with directives and sizes that no tile divides."""
+"""Nests that blocks of threads run wave by wave or step by step, with sizes that no tile divides."""
 
 from __future__ import annotations
 
@@ -52,6 +52,16 @@ OFTEN = """void f(int steps, int n, int m, float D[n][m], float X[n])
     for (int i = 0; i < n; i++)
       X[i] = D[i][m - 1] * 0.5f;
   }
+}
+"""
+BATCH = """void f(int steps, int n, int m, float A[n][7][7])
+{
+  for (int b = 0; b < n; b++)
+    for (int k = 0; k < 7; k++) {
+      for (int i = k + 1; i < 7; i++) A[b][i][k] /= A[b][k][k] + 3.0f;
+      for (int i = k + 1; i < 7; i++)
+        for (int j = k + 1; j < 7; j++) A[b][i][j] -= A[b][i][k] * A[b][k][j];
+    }
 }
 """
 SKEWED = "nest t: skew i by t, j by 2*t + i"
@@ -122,5 +132,11 @@ CASES = {
     "variables that are long, sizes for which nothing runs": Case(
         LONG, ("loop i: wavefront i, j, tile 3, 5, team", "codelet: grid blocksize 3x1", "loop i: stage A"),
         sized((1, 11, 14), (1, 2, 3), (1, 0, 7)),
+    ),
+    "an elimination for each block, staged": Case(
+        BATCH,
+        ("loop 2: noParallel, team", "loop 3: parallel, team", "loop 4: parallel, team", "loop 5: parallel, team",
+         "loop 2: stage A", "codelet: grid blocksize 4x3"),
+        sized((1, 5, 1), (1, 1, 1), (1, 0, 1)),
     ),
 }  # fmt: skip

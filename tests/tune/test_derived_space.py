@@ -21,6 +21,7 @@ from looptune.tune.space.patterns import Patterns
 from looptune.tune.space.space import Configuration, Space, parse
 from tests.helpers import affine_nests
 from tests.helpers.paths import POLYBENCH, POLYBENCH_C
+from tests.helpers.wave_tile_cases import BATCH
 
 FILES = sorted(p.stem for p in POLYBENCH.glob("*.c"))
 LARGE = {"bp_stereo", "gramschm"}
@@ -282,6 +283,29 @@ void f(int n, int row[n + 1], float x[n][n], float y[n]) {
     assert "loop 2: parallel" in space
     assert "loop 3: unroll" not in space
     assert "loop 3: { unroll" not in space
+
+
+def test_each_of_many_small_problems_has_a_block() -> None:
+    """With a copy of the matrix that it updates, unless its extents are no numbers."""
+    for size, copied in (("7", True), ("m", False)):
+        text = BATCH.replace("int m, float A[n][7][7]", f"int m, float A[n][{size}][{size}]").replace(
+            "< 7", f"< {size}"
+        )
+        space = derive(Analysis(load(text).codelet), device="gpu")
+        assert "loop 2: noParallel, team\nloop 3, 4, 5: parallel, team" in space
+        assert ("loop 2: { stage A | }" in space) == copied
+
+
+def test_loops_around_while_are_not_jammed() -> None:
+    """Each copy decides for itself when it ends."""
+    text = """
+void f(int n, int y[n]) {
+  for (int i = 0; i < n; i++) { int k = i; while (k > 1) k = k % 2 ? 3 * k + 1 : k / 2; y[i] = k; }
+}
+"""
+    space = derive(Analysis(load(text).codelet), device="gpu")
+    assert "noJam" in space
+    assert "{noJam, jam}" not in space
 
 
 def test_recurrences_of_threads_are_unrolled_in_small_blocks() -> None:

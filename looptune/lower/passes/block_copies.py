@@ -25,7 +25,7 @@ from looptune.ir.nodes import Assign, Const, Expr, If, Load, Local, Loop, Node, 
 from looptune.ir.rewrite import map_blocks, rewrite, walk
 from looptune.ir.simplify import add, mul, sub
 from looptune.lower.staged_tiles import staged_arrays, staging_loops, without_tiles
-from looptune.lower.team import Phase, TeamBranch, TeamFor, has_team_directive
+from looptune.lower.team import Phase, TeamBranch, TeamFor, TeamLoop, has_team_directive
 from looptune.lower.thread_code import map_thread_code
 from looptune.poly.block_footprint import BlockFootprint, NoFootprint, sum_of
 from looptune.poly.isl_limits import IslLimitExceeded
@@ -100,12 +100,14 @@ def _around(phases: tuple[Phase, ...], load: tuple[Phase, ...], store: tuple[Pha
 
 
 def _shared_out(stmts: tuple[Stmt, ...]) -> tuple[Phase, ...]:
-    """Return loops of copies as phases; of two that are a nest, the threads of a block share both."""
+    """Return loops of copies as phases; the threads of a block share the innermost two of a nest, rows along x."""
 
     def phase(stmt: Stmt) -> Phase:
         match stmt:
             case If(cond, then, other):
                 return TeamBranch(cond, _shared_out(then), _shared_out(other))
+            case Loop(body=(Loop(body=(Loop(),)),)):
+                return TeamLoop(stmt, _shared_out(stmt.body))
             case Loop(body=(Loop() as inner,)):
                 row = replace(inner, mode="parallel", thread_axis="team")
                 return TeamFor(replace(stmt, mode="parallel", thread_axis="team", body=(row,)))

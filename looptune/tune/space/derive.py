@@ -7,6 +7,7 @@
     volumes     on a GPU, grids over three of more than two parallel loops, and the others in the thread
     blocks      the steps of an elimination in blocks, see ``blocked``
     waves       waves of tiles that a block shares, where every loop carries a dependence, after the smallest skew
+    batches     a block for each of many small problems, with a copy of what it updates
     threads     small blocks for few threads that have a recurrence each, unrolled
     schedules   the orders that isl finds, where a loop of the text is sequential
     waves       likewise, each tile one thread's
@@ -34,7 +35,7 @@ from itertools import permutations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from looptune.ir.nodes import Loop
+from looptune.ir.nodes import Loop, While
 from looptune.ir.rewrite import has_load, has_loop, walk
 from looptune.schedule.binding import at_loops, identity, loop_label
 from looptune.tune.space import (
@@ -117,6 +118,7 @@ def derive(
          blocked.sections(found)),
         ("Copies of scalars, which take apart what no order could.", _values(found)),
         ("Waves of tiles that the threads of a block share.", shared_waves(found)),
+        ("A block of threads for each of many small problems.", grid_choices.batches(found)),
         ("Threads with a recurrence each, unrolled, in small blocks.", grid_choices.recurrences(found)),
         ("Orders in which more loops are parallel than in the text.", _schedules(found)),
         ("Waves of tiles, where every loop of a nest carries a dependence.", tiled_waves(found)),
@@ -580,7 +582,10 @@ def _unrolls(found: Patterns, loop: Loop, jams: Sequence[str], orders: Sequence[
 
     def legal(words: str) -> bool:
         place = f"loop {loop_label(loop)}"
-        return found.parallel(loop) or all(found.legal([*turn, f"{place}: unroll 2, {words}"]) for turn in turns)
+        merged = words.endswith(" jam") and any(isinstance(n, While) for n in walk(loop.body))
+        return (found.parallel(loop) and not merged) or all(
+            found.legal([*turn, f"{place}: unroll 2, {words}"]) for turn in turns
+        )
 
     for shape in SHAPES:
         fit = [jam for jam in jams if (shape, jam) == ("contiguous", "noJam") or legal(f"{shape}, remainder, {jam}")]

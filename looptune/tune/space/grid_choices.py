@@ -9,15 +9,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from looptune.core.errors import DirectiveError, IllegalTransform
 from looptune.ir.def_use import names_in
 from looptune.ir.nodes import Assign, Load, Loop
 from looptune.ir.rewrite import has_loop, walk, walk_stmts
+from looptune.lower.passes.block_copies import copy_block_elements
+from looptune.lower.pipeline import lower
+from looptune.lower.plan import kernels_in
+from looptune.schedule.apply import schedule
 from looptune.schedule.binding import at_loops, identity, loop_label
+from looptune.schedule.directive_lines import parse_lines
 from looptune.tune.space.patterns import Patterns, band_of, outermost, strides
+from looptune.tune.space.space import parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+SMALL_PROBLEMS = "codelet: grid blocksize {32x8, 32x4, 32x2, 16x16}"
 FEW_THREADS = "codelet: grid blocksize {8x1, 32x1, 16x1, 4x1, 128x1}"
 
 
@@ -52,6 +60,43 @@ def _parallel_band(found: Patterns, outer: Loop) -> list[Loop]:
             break
         band.append(loop)
     return band
+
+
+def batches(found: Patterns) -> Iterator[str]:
+    """Yield a block of threads for each iteration of a parallel loop around a sequential loop around parallel ones.
+
+    With a copy of what the iteration updates in shared memory, where its extents are numbers.
+    """
+    for loop in found.outer_threads:
+        match loop.body:
+            case (Loop() as steps,) if not found.parallel(steps):
+                shared = [f for f in steps.body if isinstance(f, Loop) and found.parallel(f)]
+                inner = (g for f in shared for g in f.body if isinstance(g, Loop))
+                rows = [g for g in inner if found.parallel(g) and not has_loop(g.body)]
+                together = f"loop {loop_label(steps)}: noParallel, team"
+                lines = [together, *([f"{at_loops([*shared, *rows])}: parallel, team"] if shared else [])]
+                if shared and found.legal(lines):
+                    yield "\n".join(["for gpu", *lines, *_copies(found, loop, steps, lines), SMALL_PROBLEMS])
+
+
+def _copies(found: Patterns, loop: Loop, steps: Loop, lines: list[str]) -> list[str]:
+    """Return the copies of the arrays of which each iteration of ``loop`` updates elements of its own, if it can."""
+    targets = (s.target for s in walk_stmts(steps.body) if isinstance(s, Assign))
+    own = dict.fromkeys(t.array for t in targets if isinstance(t, Load) and loop.var in names_in(t.index))
+    stage = f"loop {loop_label(steps)}: stage {', '.join(own)}"
+    return [stage.replace("stage", "{ stage") + " | }"] if own and _can_copy(found, [*lines, stage]) else []
+
+
+def _can_copy(found: Patterns, lines: list[str]) -> bool:
+    """Tell whether the kernels can have the copies, which only their lowering knows."""
+    version = next(iter(parse("\n".join((*found.lines, *lines)), "<derived>")))
+    try:
+        plan = lower(schedule(found.analysis, parse_lines(version.text.splitlines())).codelet, blocks=True)
+        for kernel in kernels_in(plan.steps):
+            copy_block_elements(kernel, plan)
+    except (DirectiveError, IllegalTransform):
+        return False
+    return True
 
 
 def recurrences(found: Patterns) -> Iterator[str]:
