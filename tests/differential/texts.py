@@ -262,6 +262,18 @@ class Maker(Opening):
             return statement(indent, place, r.choice(("++", "--")), ";\n")
         return statement(indent, place, " = ", self._kept_small(value, a, " = ").tree, ";\n")
 
+    def _into_element(self, around: Around, indent: str) -> Tree:
+        """A sum or bits in an element, or another assignment where the element's type has no room for a sum."""
+        r = self.rng
+        place, a, _ = self._place(around, write=True)
+        value = self._value(around, a.type)
+        if not a.type.is_float and not value.type.is_float and r.random() < 0.4:
+            return statement(indent, place, r.choice((" |= ", " &= ", " ^= ")), value.tree, ";\n")
+        if not self._may_accumulate(a, value):
+            return self._assignment(around, indent)
+        op = r.choice((" += ", " += ", " -= "))
+        return statement(indent, place, op, self._kept_small(value, a, op).tree, ";\n")
+
     def _accumulated(self, cell: Cell, around: Around, indent: str) -> Tree:
         """A sum, a product, a minimum, a maximum, bits or a value in a scalar."""
         r = self.rng
@@ -320,7 +332,12 @@ class Maker(Opening):
         )  # fmt: skip
 
     def _reduction(self, around: Around) -> Tree:
-        """A loop, or a nest, into a scalar."""
+        """A loop, or a nest, into a scalar, or into elements that data may decide on."""
+        if self.rng.random() < 0.3:
+            head, counter = self._header(around)
+            if counter is not None:
+                inner = replace(around, counters=(*around.counters, counter), trips=around.trips * (self.most + 1))
+                return Tree((f"  {head}\n", Tree((self._into_element(inner, "    "),), "body")), "loop")
         if not around.cells:
             return self._loop(around, 1, parallel=True)
         head, counter = self._header(around)

@@ -385,3 +385,10 @@ def test_directives_of_a_file_that_is_not_one_codelet(tmp_path: Path) -> None:
     ]  # fmt: skip
     path.write_text(SEVERAL.replace("reverse", "unroll 1, 2, 3"))
     assert "cannot be compiled: " in looptune("check", path, cwd=tmp_path).out
+
+
+def test_histograms_of_a_file_that_is_not_one_codelet(tmp_path: Path) -> None:
+    path = tmp_path / "a.c"
+    path.write_text(COUNTS + COUNTS.replace("f(", "g(").replace("for", "\n#pragma looptune rfactor 8\nfor"))
+    found = nests.nests_record(path, nests.report(path, None, True))["nests"]
+    assert [n["loops"][0]["division"] for n in found] == [["loop 1: rfactor 1024"], []]

@@ -9,14 +9,12 @@ code cannot be analysed. A directive is proved, asserted (by ``assume``) or refu
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from looptune.core.errors import LooptuneError
 from looptune.core.source import Span
 from looptune.ir.def_use import integer_parameters, names_in
-from looptune.ir.nodes import Loop
-from looptune.ir.rewrite import walk_stmts
 from looptune.lower.passes.cpu_reassociation import vectorised_sums
 from looptune.lower.pipeline import lower
 from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, count, extent
@@ -24,7 +22,7 @@ from looptune.lower.plan import Step as HostStep
 from looptune.lower.plan_outline import summarize_plan
 from looptune.poly.out_of_bounds import OutOfBounds, out_of_bounds_accesses, undecided_accesses
 from looptune.poly.reassociation import ReorderedReduction
-from looptune.report.check.loop_facts import LoopFacts, loop_facts
+from looptune.report.check.loop_facts import LoopFacts, loop_facts, with_division
 from looptune.report.check.races import Race, races
 from looptune.report.check.text_names import in_text_names
 from looptune.schedule.analysis import Analysis
@@ -32,7 +30,7 @@ from looptune.schedule.apply import ScheduleResult, schedule
 from looptune.schedule.assumptions import find_assumptions
 from looptune.schedule.legal_space import LegalSpace, legal_space
 from looptune.schedule.oversized import oversized_directives
-from looptune.schedule.suggest import Suggestion, alternatives, division, without_directive
+from looptune.schedule.suggest import Suggestion, alternatives, without_directive
 
 if TYPE_CHECKING:
     from looptune.frontend import Unit
@@ -128,7 +126,8 @@ def explain(
     runs = _runs(done, sizes, integers <= sizes.keys())
     found = legal_space(analysis) if everything else None
     loops = tuple(loop_facts(analysis, {flag for part in unit.parts for flag in part.flags}))
-    loops = tuple(_divided(f, analysis, placed, ordered, unit.values) for f in loops)
+    divided = {j.number for j in ordered if j.text.split()[0] == "rfactor" and j.judgement != "refused"}
+    loops = tuple(f if f.number in divided else with_division(f, analysis, placed, unit.values) for f in loops)
     vectors = _vectors(unit, done) if reassociate else ()
     outside = out_of_bounds_accesses(analysis.model)
     rests = find_assumptions(unit, outside, undecided_accesses(analysis.model), analysis.model.assumed, done.assumed)
@@ -138,18 +137,6 @@ def explain(
         unit.codelet.name, unit.path, sizes, reassociate, loops, checked, runs, found, vectors, rests.sentences(),
         tuple(x for x in outside if x.always), rests.summary(), wrong,
     )  # fmt: skip
-
-
-def _divided(
-    facts: LoopFacts, analysis: Analysis, placed: Sequence[DirectiveLine], judged: Sequence[CheckedDirective],
-    values: Mapping[str, int | float],
-) -> LoopFacts:  # fmt: skip
-    """Return the facts with the directive that divides the loop, where one does and none is there yet."""
-    own = [j.text.split()[0] for j in judged if j.number == facts.number and j.judgement != "refused"]
-    if facts.kind != "reduction" or "rfactor" in own:
-        return facts
-    loop = next(f for f in walk_stmts(analysis.codelet.body) if isinstance(f, Loop) and f.number == facts.number)
-    return replace(facts, division=division(analysis, placed, loop, values))
 
 
 def checked_directives(analysis: Analysis, values: Mapping[str, int | float]) -> tuple[CheckedDirective, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -18,11 +18,12 @@ from looptune.poly.legality import Reduction
 from looptune.poly.scop import Unanalysable
 from looptune.schedule.directives.base import statement_names
 from looptune.schedule.parallel_loops import unprivatizable_locals
-from looptune.schedule.suggest import Suggestion
+from looptune.schedule.suggest import Suggestion, division
 
 if TYPE_CHECKING:
     from looptune.frontend.text_order import TextOrder
     from looptune.schedule.analysis import Analysis
+    from looptune.schedule.directive_lines import DirectiveLine
 
 Kind = Literal["parallel", "reduction", "sequential", "unknown"]
 
@@ -69,6 +70,22 @@ def loop_facts(analysis: Analysis, flags: Collection[str] = ()) -> Iterator[Loop
                 yield facts_of_loop(analysis, loop, depth, flags)
             case While():
                 yield LoopFacts(loop.number, "while", depth, loop.span, "sequential")
+
+
+def with_division(
+    facts: LoopFacts, analysis: Analysis, placed: Sequence[DirectiveLine], values: Mapping[str, int | float]
+) -> LoopFacts:
+    """Return the facts with the directive that divides the loop among threads, if its iterations reduce into arrays.
+
+    It is legal beside those of the text and the ``placed`` ones. None is named if the text divides the loop already.
+    """
+    if facts.kind != "reduction":
+        return facts
+    loops = (f for f, _ in nested_loops(analysis.codelet.body) if isinstance(f, Loop))
+    loop = next(f for f in loops if f.number == facts.number)
+    if any(d.name == "rfactor" for d in loop.directives):
+        return facts
+    return replace(facts, division=division(analysis, placed, loop, values))
 
 
 def nested_loops(body: Sequence[Stmt], depth: int = 0) -> Iterator[tuple[Loop | While, int]]:

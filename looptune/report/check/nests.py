@@ -15,7 +15,7 @@ from looptune.ir.nodes import Loop, While
 from looptune.ir.rewrite import walk_stmts
 from looptune.report.check import json, text
 from looptune.report.check.explanation import CheckedDirective, checked_directives
-from looptune.report.check.loop_facts import LoopFacts, facts_of_order, loop_facts
+from looptune.report.check.loop_facts import LoopFacts, facts_of_order, loop_facts, with_division
 from looptune.report.check.text_names import in_text_names
 from looptune.schedule.analysis import Analysis
 
@@ -105,7 +105,10 @@ def _reported(nest: SurveyedNest, reassociate: bool) -> NestReport:
         return NestReport(nest.kernel, nest.span, shown, nest.refusal)
     try:
         with time_limit(LIMIT_S):
-            facts = tuple(loop_facts(Analysis(nest.codelet, reassociate), nest.flags))
+            analysis = Analysis(nest.codelet, reassociate)
+            facts = tuple(loop_facts(analysis, nest.flags))
+            if nest.refusal is None:
+                facts = tuple(with_division(f, analysis, (), {}) for f in facts)
     except LooptuneError as error:
         return NestReport(nest.kernel, nest.span, (), error)
     except OutOfTime:
