@@ -9,6 +9,7 @@ import pytest
 
 from looptune.frontend import load
 from looptune.ir.c_printer import assignment
+from looptune.ir.def_use import written_names
 from looptune.ir.nodes import Assign, Const, Expr, Load, Loop, Var
 from looptune.ir.rewrite import walk_stmts
 from looptune.ir.simplify import add, mul
@@ -31,7 +32,9 @@ def flat(element: Load) -> Expr:
 def drawn(body: str, nonnegative: Collection[str] = ("i",)) -> list[str]:
     (loop,) = (s for s in walk_stmts(load(TEXT.format(body)).codelet.body) if isinstance(s, Loop))
     number = count()
-    held = eliminate_common_subexpressions(loop.body, flat, lambda ending: f"v{next(number)}{ending}", nonnegative)
+    held = eliminate_common_subexpressions(
+        loop.body, flat, lambda ending: f"v{next(number)}{ending}", nonnegative, stored=written_names(loop.body)
+    )
     return [assignment(s.target, s.value).rstrip(";").replace("_2", "") for s in held if isinstance(s, Assign)]
 
 

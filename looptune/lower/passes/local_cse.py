@@ -57,7 +57,7 @@ class _Elimination(ThreadWalk):
         super().__init__(kernel, plan)
         self.used_names = {*kernel.arrays, *kernel.scalars, *referenced_names((*kernel.loops, *kernel.body))}
         self.numbers = count(1)
-        self.stored = kernel.writes
+        self.stored = kernel.writes & frozenset(kernel.arrays)
 
     def assignments(self, run: tuple[Assign, ...]) -> tuple[Stmt, ...]:
         known, flat = self.known, partial(flat_index, plan=self.plan)
@@ -99,7 +99,7 @@ def eliminate_common_subexpressions(
 
     placed = tuple(_placed(run, changed, lambda n: _split(flat(n), nonnegative, least), new))
     valued = tuple(_valued(placed, changed, new))
-    forwarded = tuple(_forwarded(tuple(_stored_once(valued, new)), new))
+    forwarded = tuple(_forwarded(tuple(_stored_once(valued, new)), new, stored))
     yield from _loaded_before(forwarded, changed, new, made, stored)
 
 
@@ -227,13 +227,14 @@ def _last_update(body: tuple[Assign, ...], at: int) -> int:
     return last
 
 
-def _forwarded(body: tuple[Assign, ...], fresh: Callable[[str], str]) -> Iterator[Assign]:
-    """Elements that are stored and used afterwards are used from variables."""
+def _forwarded(body: tuple[Assign, ...], fresh: Callable[[str], str], stored: Collection[str]) -> Iterator[Assign]:
+    """Elements of ``stored`` arrays that are stored and used afterwards are used from variables."""
     held: dict[Node, Var] = {}
     for k, stmt in enumerate(body):
         target, value = stmt.target, _replaced(held, stmt.value)
         held = {e: v for e, v in held.items() if isinstance(e, Load) and not _overwrites(target, e)}
-        if isinstance(target, Load) and not is_integer(target.dtype) and _used_before_stored(target, body[k + 1 :]):
+        fits = isinstance(target, Load) and target.array in stored and not is_integer(target.dtype)
+        if isinstance(target, Load) and fits and _used_before_stored(target, body[k + 1 :]):
             held[target] = Var(fresh(VALUE), target.dtype)
             yield Assign(held[target], value, span=stmt.span)
             value = held[target]
@@ -278,7 +279,8 @@ def _loaded_before(
     held_up = {k for k, s in enumerate(body) if any(map(_branches, walk(s.value)))}
     elsewhere = {k for k, s in enumerate(body) if any(n.array in stored and n.array not in changed
                                                       for n in walk(s.value) if isinstance(n, Load))}  # fmt: skip
-    held_up |= {k for k, s in enumerate(body) if isinstance(s.target, Load) and k < max(elsewhere, default=0)}
+    stores = (k for k, s in enumerate(body) if isinstance(s.target, Load) and s.target.array in stored)
+    held_up |= {k for k in stores if k < max(elsewhere, default=0)}
     first = min(held_up, default=len(body))
     early: list[Assign] = []
     rest: list[Assign] = []
