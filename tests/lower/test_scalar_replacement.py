@@ -140,14 +140,15 @@ def test_what_something_else_may_touch_stays_in_memory(body: str) -> None:
     ("condition", "met"),
     [
         ("j > 2", "3 < m"),
-        ("j < i && i > 3", "i > 3 && 0 < i"),
+        ("j < i && i > 3", "0 < i && i > 3"),
+        ("j < i && n / i > 3", "0 < i && n / i > 3"),
         ("i > 3 && 2 * j + 1 <= i", "i > 3 && 0 < i"),
-        ("j > 2 && j < i", "0 < i && 3 < m && 3 < i"),
-        ("j > 2 && 2 * j < i", "0 < i && 3 < m && 2 < (i - 1) / 2"),
+        ("j > 2 && j < i", "3 < m && 3 < i && 0 < i"),
+        ("j > 2 && 2 * j < i", "3 < m && 2 < (i - 1) / 2 && 0 < i"),
     ],
 )
 def test_a_condition_that_changes_in_one_direction(condition: str, met: str) -> None:
-    """Loads and stores stand under what holds if some iteration has the condition: nothing else is touched."""
+    """Loads and stores stand under what holds if some iteration has the condition, in its order: no division by 0."""
     body = f"for (i = 0; i < n; i++) for (j = 0; j < m; j++) if ({condition}) x[i] += A[i][j];"
     assert kept(body) == ["x[i]"]
     _, made = promoted(body)

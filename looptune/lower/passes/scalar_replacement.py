@@ -286,26 +286,31 @@ def _in_some_iteration(given: Given, loop: Loop, changing: set[str]) -> Given | 
     """
     if not _changes(given, changing):
         return given
-    every = [c for cond in given for c in conjuncts(cond)]
+    every = dict.fromkeys(c for cond in given for c in conjuncts(cond))
     here = Var(loop.var, loop.dtype)
     moving = {c: _form(c) for c in every if _changes((c,), changing)}
-    found: list[Expr] = [c for c in every if c not in moving]
     lasts: list[Terms] = [_less(end, 1) for end in _ends_of(loop.hi)]
-    from_some = []
-    for terms in moving.values():
+    from_some: dict[Expr, Terms] = {}
+    up_to_some: dict[Expr, Expr] = {}
+    for cond, terms in moving.items():
         factor = 0 if terms is None else terms[0].get(here, 0)
         if terms is None or not factor or _changes(tuple(t for t in terms[0] if t != here), changing):
             return None
         if factor < 0:
-            from_some.append(terms)
+            from_some[cond] = terms
             continue
-        found.append(_negative(_at(terms, here, affine_terms(loop.lo))))
+        up_to_some[cond] = _negative(_at(terms, here, affine_terms(loop.lo)))
         below = _less(({t: -k for t, k in terms[0].items() if t != here}, -terms[1]), 1)
         lasts.append(below if factor == 1 else ({div(_sum(below), Const(factor)): 1}, 0))
     divided = any(t is not None and t[0].get(here, 0) > 1 for t in moving.values())
     if from_some and (loop.step != 1 or (divided and not never_negative(loop.lo, ()))):
         return None  # a division of a negative number rounds up
-    found += [_negative(_at(terms, here, last)) for terms in from_some for last in lasts]
+    # In the order of the text: the first ones may be what lets the others be evaluated, as a divisor that is not 0.
+    found: list[Expr] = []
+    for cond in every:
+        end = from_some.get(cond)
+        at_ends = [up_to_some.get(cond, cond)] if end is None else [_negative(_at(end, here, last)) for last in lasts]
+        found += at_ends
     open_ones = tuple(c for c in dict.fromkeys(found) if c != TRUE)
     return None if FALSE in open_ones or _changes(open_ones, changing) else open_ones
 
