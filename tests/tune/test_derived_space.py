@@ -415,7 +415,7 @@ def test_parts_of_a_histogram_have_copies() -> None:
         f"{COUNTS} {EACH} h[x[i][j]]++; for (int k = 0; k < 9; k++) {{ {EACH} g[x[i][j]][k] += k; g[0][0] = k; }} }}\n"
     )
     made = [s.splitlines() for s in derive(Analysis(load(two).codelet)).split("or\n# Waves")[0].split("\nor\n")]
-    blocks = "codelet: grid blocksize {32x1, 32x4}"
+    blocks = "codelet: grid blocksize {128x1, 32x1}"
     assert made[0][1:] == [
         "for gpu", "loop 1: permute j, i", "loop 4: permute j, i", "loop 2, 5: rfactor {1024}", blocks,
     ]  # fmt: skip

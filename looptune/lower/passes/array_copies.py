@@ -13,7 +13,7 @@ a core: its iterations follow each other, and its copy lies together, in cache l
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -32,25 +32,25 @@ def copied_targets(
 ) -> dict[str, tuple[Reduction, ...]]:
     """Return the targets in arrays of which each part of the ``loops`` needs a copy, by the name of the array.
 
-    These are the arrays of which data, or the loops themselves, decide into which element an iteration accumulates;
-    and, beside one of them, those of which an inner loop does. The result is empty if every target has an element of
-    its own, or one for each iteration of an inner loop. ``alone``: no parallel loop is around. In a loop of one
-    iteration, data may then decide that two targets are one element, ``h[x[0]]`` and ``h[x[1]]``.
+    These are the arrays of which data, the loops themselves, or sequential loops inside decide into which element an
+    iteration accumulates; and, beside one of them, those of which a parallel loop inside does. The result is empty if
+    every target has an element of its own, or one for each iteration of a parallel loop. ``alone``: no parallel loop is
+    around. In a loop of one iteration, data may then decide that two targets are one element, ``h[x[0]]`` and
+    ``h[x[1]]``.
     """
-    changing = {f.var for f in loops} | written_names(loops)
-    inner = {f.var for f in walk_stmts(tuple(loops)) if isinstance(f, Loop)}
+    inner = {f.var: f.mode for f in walk_stmts(tuple(loops)) if isinstance(f, Loop)}
+    serial = {f.var for f in loops} | written_names(loops) | {v for v, mode in inner.items() if mode != "parallel"}
 
-    def varies(r: Reduction, data: bool) -> bool:
-        if not isinstance(r.target, Load):
-            return False
-        names = names_in(r.target.index)
-        return bool(names & changing) or (bool(names & inner) and (not data or has_load(r.target.index)))
+    def varies(r: Reduction, names: Collection[str]) -> bool:
+        return isinstance(r.target, Load) and not names_in(r.target.index).isdisjoint(names)
 
     read = [t for t in (r.target for r in targets) if isinstance(t, Load) and has_load(t.index) and alone]
     met = {a.array for a, b in combinations(read, 2) if a.array == b.array and not never_equal(a.index, b.index)}
-    if not met and not any(varies(r, data=True) for r in targets):
+    if not met and not any(varies(r, serial) for r in targets):
         return {}
-    arrays = dict.fromkeys(n for r in targets if (n := target_name(r.target)) in met or varies(r, data=False))
+    arrays = dict.fromkeys(
+        n for r in targets if (n := target_name(r.target)) in met or varies(r, serial | inner.keys())
+    )
     return {a: tuple(r for r in targets if target_name(r.target) == a) for a in arrays}
 
 
