@@ -504,7 +504,10 @@ def test_cubes_fill_the_shared_memory_of_a_block(dtype: str, rows: str) -> None:
     """Two arrays of 32 x 28 x 28 floats are 215,040 bytes of 232,448."""
     text = derive(Analysis(load(POLYBENCH_C / "heat-3d.c", dtype=dtype).codelet))
     assert f"loop 1: overlap 1, rows {rows}\nloop 1: persistent\ncodelet: grid blocksize 32x28\n" in text
-    assert "loop 1: overlap {1, 2}, rows {14, 22, 10, 6}\ncodelet: grid blocksize {32x16, 32x8}\n" in text
+    assert "loop 1: overlap 1, rows {14, 22, 10, 6}\ncodelet: grid blocksize {32x16, 32x8}\nor" in text
+    # Two steps invalidate eight elements.
+    deep = "loop 1: overlap 2, rows {14, 22, 10}\ncodelet: grid blocksize {32x16, 32x8}\n"
+    assert f"{deep}where overlap(1) * 4 < blocksize(1)\nor" in text
 
 
 def test_it_can_be_printed() -> None:

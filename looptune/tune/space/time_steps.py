@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,16 +17,16 @@ from looptune.schedule.binding import loop_label
 from looptune.schedule.directive_lines import parse_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from looptune.tune.space.patterns import Patterns
 
-STEPS = {
-    1: (("overlap {2, 4, 8, 16}", "256x1, 512x1, 1024x1"),),
-    2: (("overlap {2, 4, 6, 8}, rows 8", "64x4, 64x8, 128x4"), ("overlap {1, 2, 3}, rows 4", "32x16, 64x8, 64x16")),
-    3: (("overlap {1, 2}, rows {14, 22, 10, 6}", "32x16, 32x8"),),
-}
-"""Steps of a launch and blocks, by the number of dimensions that the arrays written have."""
+STEPS: Mapping[int, tuple[tuple[tuple[int, ...], tuple[int, ...], str], ...]] = MappingProxyType({
+    1: (((2, 4, 8, 16), (), "256x1, 512x1, 1024x1"),),
+    2: (((2, 4, 6, 8), (8,), "64x4, 64x8, 128x4"), ((1, 2, 3), (4,), "32x16, 64x8, 64x16")),
+    3: (((1, 2), (14, 22, 10, 6), "32x16, 32x8"),),
+})  # fmt: skip
+"""Steps of a launch, rows of a thread and blocks, by the number of dimensions that the arrays written have."""
 KEPT = {1: "128x1, 512x1", 2: "32x16"}
 """The same where blocks keep their tiles from launch to launch, for which there have to be as many blocks as tiles."""
 KEPT_STEPS = {1: (32, 16), 2: (6, 4, 8)}
@@ -47,9 +48,9 @@ def sections(found: Patterns) -> Iterator[str]:
         if not found.legal([f"loop {label}: overlap 1"]):
             continue
         kept = [f"loop {label}: {_kept(found, loop)}", f"loop {label}: persistent", "codelet: vectorize"]
-        tried = [([f"loop {label}: {steps}"], blocks) for steps, blocks in STEPS.get(rank, ())]
-        for lines, blocks in [*([(kept, KEPT[rank])] if rank in KEPT else []), *tried]:
-            section = [*lines, f"codelet: grid blocksize {{{blocks}}}"]
+        sections = [[*kept, f"codelet: grid blocksize {{{KEPT[rank]}}}"]] if rank in KEPT else []
+        sections += [made for tried in STEPS.get(rank, ()) for made in _tried(found, loop, *tried)]
+        for section in sections:
             if found.legal(section):
                 yield "\n".join(["for gpu", *section])
         cubes = [f"loop {label}: {_cubes(found, loop)}", kept[1], f"codelet: grid blocksize {CUBES[1]}"]
@@ -57,6 +58,32 @@ def sections(found: Patterns) -> Iterator[str]:
             yield "\n".join(["for gpu", *cubes])
         if found.legal([f"loop {label}: overlap 2"]):
             yield f"for cpu\nloop {label}: {AT_ONCE}"
+
+
+def _tried(
+    found: Patterns, loop: Loop, steps: tuple[int, ...], rows: tuple[int, ...], blocks: str
+) -> Iterator[list[str]]:
+    """Yield sections whose tiles are larger than what their steps invalidate at the edges: those that fit, at once."""
+    edges = [before + behind for before, behind in _halo(found, loop)]
+    rank, label = len(edges), loop_label(loop)
+    fit = {n: tuple(r for r in rows if rank < 3 or r > n * edges[0]) for n in steps}
+    shapes = [tuple(map(int, block.split("x"))) for block in blocks.split(", ")]
+    for some in dict.fromkeys(fit.values()):
+        if rows and not some:
+            continue
+        alike = [n for n in steps if fit[n] == some]
+        sides = [("blocksize(0)", min(x for x, _ in shapes), edges[-1])]
+        if rank > 1:
+            each = some[0] if rank == 2 else 1
+            name = f"{each} * blocksize(1)" if each > 1 else "blocksize(1)"
+            sides.append((name, each * min(y for _, y in shapes), edges[-2]))
+        line = f"loop {label}: overlap {_one_of(alike)}" + (f", rows {_one_of(some)}" if some else "")
+        bounds = [f"where overlap({label}) * {edge} < {side}" for side, n, edge in sides if max(alike) * edge >= n]
+        yield [line, f"codelet: grid blocksize {{{blocks}}}", *bounds]
+
+
+def _one_of(numbers: Sequence[int]) -> str:
+    return str(numbers[0]) if len(numbers) == 1 else "{" + ", ".join(map(str, numbers)) + "}"
 
 
 def _changed_bytes(found: Patterns, loop: Loop) -> list[int]:
@@ -93,7 +120,12 @@ def _kept(found: Patterns, loop: Loop) -> str:
 
 def _reach(found: Patterns, loop: Loop) -> tuple[int, int]:
     """Return the halo of one step along the innermost dimension."""
+    return _halo(found, loop)[-1]
+
+
+def _halo(found: Patterns, loop: Loop) -> Sequence[tuple[int, int]]:
+    """Return the halo of one step before and behind a tile, along each dimension."""
     lines = (*found.lines, f"loop {loop_label(loop)}: overlap 1")
     done = schedule(found.analysis, parse_lines(lines)).codelet
     tiled = next(f for f in walk_stmts(done.body) if isinstance(f, Loop) and steps_per_launch(f))
-    return tile_in_time(tiled, done, tiles=False).halo[-1]
+    return tile_in_time(tiled, done, tiles=False).halo
