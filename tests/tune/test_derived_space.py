@@ -308,6 +308,32 @@ void f(int n, int y[n]) {
     assert "{noJam, jam}" not in space
 
 
+def test_products_between_rows_have_nests_of_their_own() -> None:
+    """Both loops around the products of a batch are distributed, with copies of the scalar that one of them takes."""
+    text = """
+void attend(int b, int n, int c, float q[b][n][c], float k[b][n][c], float s[b][n][n], float o[b][n][c]) {
+  for (int h = 0; h < b; h++)
+    for (int i = 0; i < n; i++) {
+      for (int j = 0; j < n; j++) {
+        float d = 0;
+        for (int l = 0; l < c; l++) d += q[h][i][l] * k[h][j][l];
+        s[h][i][j] = d;
+      }
+      float z = 0;
+      for (int j = 0; j < n; j++) z += s[h][i][j];
+      for (int j = 0; j < c; j++) {
+        float a = 0;
+        for (int l = 0; l < n; l++) a += s[h][i][l] * k[h][l][j];
+        o[h][i][j] = a / z;
+      }
+    }
+}
+"""
+    found = Patterns(Analysis(load(text).codelet)).perfect_products
+    assert {*found.lines} == {"loop 1: distribute", "loop 2: distribute", "loop 1: expand z", "loop 2: expand z_h"}
+    assert [(s.loop.number, s.perfect) for s in found.sums if s.product] == [(4, True), (7, True)]
+
+
 def test_recurrences_of_threads_are_unrolled_in_small_blocks() -> None:
     """Before the orders that isl finds; a sum is no recurrence, and neither is what threads share."""
     text = """

@@ -70,6 +70,11 @@ class ReductionPattern:
         return self.around[-1]
 
     @property
+    def perfect(self) -> bool:
+        """Return whether nothing stands beside the inner loop of a product."""
+        return len(self.outer.body) == 1 and (self.batch is None or len(self.batch.body) == 1)
+
+    @property
     def batch(self) -> Loop | None:
         """Return the loop of which each iteration has a product of its own, or None."""
         around = self.around[-3] if len(self.around) > 2 else None
@@ -128,6 +133,13 @@ class Patterns:
     def parallel(self, loop: Loop) -> bool:
         return self.modes.get(identity(loop)) == "parallel"
 
+    @property
+    def distributed(self) -> bool:
+        """Return whether the loops are those of the text but for products in nests of their own."""
+        return any(": distribute" in line for line in self.lines) and not any(
+            ": schedule" in line for line in self.lines
+        )
+
     def legal(self, lines: Sequence[str]) -> bool:
         """Tell whether the first version of a section is legal after ``self.lines``."""
         version = next(iter(parse("\n".join((*self.lines, *lines)), "<derived>")))
@@ -155,8 +167,8 @@ class Patterns:
             return None
         target = adds[0].target
         mine = self._own_loops(target.index if isinstance(target, Load) else (), around)
-        # In the loops as they stand: other forms give such a scalar copies instead.
-        if isinstance(target, Var) and len(loop.body) == 1 and not self.lines:
+        # In the loops as they stand, or in nests of their own: other forms give such a scalar copies instead.
+        if isinstance(target, Var) and len(loop.body) == 1 and (not self.lines or self.distributed):
             of_element = self._own_loops(_stored_at(target, around), around)
             mine = of_element if len(of_element) > 1 else mine
         reads = [n for a in adds for n in walk(a.value) if isinstance(n, Load) and n != target]
@@ -296,15 +308,24 @@ class Patterns:
         """
         lines: list[str] = []
         for p in (s for s in self.sums if s.product):
-            whole = p.outer if p.batch is None else p.batch
-            if len(p.outer.body) == len(whole.body) == 1:
+            if p.perfect:
                 continue
-            apart = [f"loop {loop_label(whole)}: distribute"]
-            for more in ([*apart, *_cuts_around(p)], apart):
-                if not {*more} & {*lines} and self.legal([*lines, *more]):
-                    lines += more
+            apart = [f"loop {loop_label(p.outer if p.batch is None else p.batch)}: distribute"]
+            usual = [*apart, *_cuts_around(p)]
+            several = _distributed_batches(p)
+            for more in (several, usual, apart) if several and not self._makes_perfect(p, usual) else (usual, apart):
+                fresh = [line for line in more if line not in lines]
+                if fresh and (more is several or fresh == more) and self.legal([*lines, *fresh]):
+                    lines += fresh
                     break
         return replace(self, lines=(*self.lines, *lines)) if lines else self
+
+    def _makes_perfect(self, p: ReductionPattern, lines: Sequence[str]) -> bool:
+        """Return whether a product is alone in its loops after these lines."""
+        if not self.legal(lines):
+            return False
+        made = replace(self, lines=(*self.lines, *lines))
+        return any(s.product and s.perfect and s.loop.number == p.loop.number for s in made.sums)
 
     @cached_property
     def distributed_column_sums(self) -> Patterns | None:
@@ -339,6 +360,25 @@ class Patterns:
         """Return nests of two parallel loops with elements of both a row and a column."""
         bands = (band for band in self.stencils if len(band) == 2)
         return tuple((p, q) for p, q in bands if not is_smooth(q, q.var))
+
+
+def _distributed_batches(p: ReductionPattern) -> list[str]:
+    """Return lines that give a product of a batch a nest of its own, with copies of the scalars that it takes."""
+    if p.batch is None or len(p.outer.body) == 1:
+        return []
+    copied = [line for name in _taken_scalars(p) for line in (
+        f"loop {loop_label(p.batch)}: expand {name}",
+        f"loop {loop_label(p.outer)}: expand {name}_{p.batch.var}")]  # fmt: skip
+    return [*copied, *(f"loop {loop_label(f)}: distribute" for f in (p.outer, p.batch))]
+
+
+def _taken_scalars(p: ReductionPattern) -> list[str]:
+    """Return the scalars that the inner loop of a product reads, and that what stands before it sets."""
+    place = next((k for k, s in enumerate(p.outer.body) if s is p.inner), 0)
+    assigned = (s.target for s in walk_stmts(p.outer.body[:place]) if isinstance(s, Assign))
+    set_before = dict.fromkeys(t.name for t in assigned if isinstance(t, Var))
+    read = {n.name for n in walk(p.inner) if isinstance(n, Var)} - written_names(p.inner.body)
+    return [name for name in set_before if name in read]
 
 
 def _cuts_around(product: ReductionPattern) -> list[str]:
