@@ -17,9 +17,9 @@ from looptune.ir.nodes import Array, Assign, Codelet, Const, Directive, If, Loca
 from looptune.ir.rewrite import rewrite, substitute, walk
 from looptune.schedule import directives
 from looptune.schedule.apply import ScheduleResult, schedule
+from looptune.schedule.array_parts import parts_that_fit
 from looptune.schedule.binding import enclosing_path
 from looptune.schedule.directive_lines import DirectiveLine, parse_lines
-from looptune.schedule.directives.rfactor import parts_that_fit
 from looptune.schedule.messages import directive_text
 from looptune.schedule.reduction_clauses import reductions
 from looptune.schedule.reuse import overwritten_arrays, reused_variables, verdict_of
@@ -40,6 +40,12 @@ class Suggestion:
 
     text: str
     lines: tuple[str, ...]
+
+    @property
+    def directive(self) -> str:
+        """Return the name of the last directive."""
+        (placed,) = parse_lines(self.lines[-1:])
+        return placed.directive.name
 
 
 def schedule_with_suggestions(

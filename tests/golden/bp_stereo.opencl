@@ -45,7 +45,7 @@ void bp_stereo_0(__global const float *restrict left, __global const float *rest
         return;
     }
     for (uint c = 0; c < 2; c += 1) {
-        if ((2L * (long)k + ((long)y + (long)c) % 2 < (long)width && 0L < ((long)y + (long)c) % 2 + (2L * (long)k + 1))) {
+        if ((0L < ((long)y + (long)c) % 2 + (2L * (long)k + 1) && 2L * (long)k + ((long)y + (long)c) % 2 < (long)width)) {
             left_r = left[y * width + (2 * k + (y + c) % 2)];
         }
         for (uint d = 0; d < 15; d += 1) {

@@ -24,7 +24,7 @@ from looptune.ir.nodes import Array, Assign, Codelet, Const, Expr, Load, Local, 
 from looptune.ir.rewrite import has_load, rewrite, walk_stmts
 from looptune.ir.simplify import div, mod, mul
 from looptune.lower.partial_sums import InterleavedCopies
-from looptune.schedule.directives.rfactor import MOST_COPY_BYTES
+from looptune.schedule.array_parts import MOST_COPY_BYTES
 
 
 def copied_targets(

@@ -126,8 +126,10 @@ def explain(
     runs = _runs(done, sizes, integers <= sizes.keys())
     found = legal_space(analysis) if everything else None
     loops = tuple(loop_facts(analysis, {flag for part in unit.parts for flag in part.flags}))
-    divided = {j.number for j in ordered if j.text.split()[0] == "rfactor" and j.judgement != "refused"}
-    loops = tuple(f if f.number in divided else with_division(f, analysis, placed, unit.values) for f in loops)
+    accepted = [(j.number, j.text.split()[0]) for j in ordered if j.judgement != "refused"]
+    loops = tuple(
+        with_division(f, analysis, placed, unit.values, {name for n, name in accepted if n == f.number}) for f in loops
+    )
     vectors = _vectors(unit, done) if reassociate else ()
     outside = out_of_bounds_accesses(analysis.model)
     rests = find_assumptions(unit, outside, undecided_accesses(analysis.model), analysis.model.assumed, done.assumed)

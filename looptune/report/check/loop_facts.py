@@ -73,19 +73,21 @@ def loop_facts(analysis: Analysis, flags: Collection[str] = ()) -> Iterator[Loop
 
 
 def with_division(
-    facts: LoopFacts, analysis: Analysis, placed: Sequence[DirectiveLine], values: Mapping[str, int | float]
-) -> LoopFacts:
+    facts: LoopFacts, analysis: Analysis, placed: Sequence[DirectiveLine], values: Mapping[str, int | float],
+    accepted: Collection[str] = (),
+) -> LoopFacts:  # fmt: skip
     """Return the facts with the directive that divides the loop among threads, if its iterations reduce into arrays.
 
-    It is legal beside those of the text and the ``placed`` ones. None is named if the text divides the loop already.
+    It is legal beside those of the text and the ``placed`` ones. None is named if the loop has it already, in the text
+    or among the names of those ``accepted``.
     """
     if facts.kind != "reduction":
         return facts
     loops = (f for f, _ in nested_loops(analysis.codelet.body) if isinstance(f, Loop))
     loop = next(f for f in loops if f.number == facts.number)
-    if any(d.name == "rfactor" for d in loop.directives):
-        return facts
-    return replace(facts, division=division(analysis, placed, loop, values))
+    found = division(analysis, placed, loop, values)
+    known = {d.name for d in loop.directives} | {*accepted}
+    return facts if found is None or found.directive in known else replace(facts, division=found)
 
 
 def nested_loops(body: Sequence[Stmt], depth: int = 0) -> Iterator[tuple[Loop | While, int]]:

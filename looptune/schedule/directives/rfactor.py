@@ -22,34 +22,15 @@ more threads, if a grid is small and its sums are long. Cost: memory for P parti
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from looptune.core.errors import DirectiveError
-from looptune.ir.def_use import private_bytes
-from looptune.ir.nodes import Annotation, Directive, Local, Loop
+from looptune.ir.nodes import Annotation, Directive, Loop
 from looptune.schedule.directives.base import DirectiveSite, Example, Rewrite, Transform, positive
 
 MOST_PARTS = 65535
 """Blocks along z of a grid, on every GPU."""
-MOST_COPY_BYTES = 2**30
-"""Of the copies of an array whose size is constant."""
-
-
-def parts_that_fit(most: int, arrays: Iterable[Local]) -> int:
-    """Return the largest number of parts whose copies of the arrays fit, ``most`` halved as often as necessary.
-
-    Arrays whose sizes are not constant count as if they were small.
-
-    >>> from looptune.ir.nodes import Const
-    >>> parts_that_fit(4096, [Local("h", "float32", (Const(512), Const(512)))])
-    1024
-    """
-    largest = max((private_bytes(a) or 1 for a in arrays), default=1)
-    while most > 1 and most * largest > MOST_COPY_BYTES:
-        most //= 2
-    return most
 
 
 @dataclass(frozen=True, slots=True)
