@@ -20,7 +20,7 @@ def parts_that_fit(most: int, arrays: Iterable[Local]) -> int:
 
     Arrays whose sizes are not constant count as if they were small.
 
-    >>> from looptune.ir.nodes import Const
+    >>> from looptune.ir.nodes import Const, Local
     >>> parts_that_fit(4096, [Local("h", "float32", (Const(512), Const(512)))])
     1024
     """
