@@ -45,7 +45,6 @@ from looptune.ir.def_use import (
 )
 from looptune.ir.intervals import never_equal
 from looptune.ir.nodes import (
-    Annotations,
     Array,
     Assign,
     Binary,
@@ -85,6 +84,12 @@ from looptune.lower.passes.array_copies import (
     redirect,
 )
 from looptune.lower.passes.init_fusion import fuse_initialization
+from looptune.lower.passes.reduction_targets import (
+    TargetGroup,
+    group_targets_by_loop,
+    inseparable_error,
+    loop_over_parts,
+)
 from looptune.lower.passes.row_groups import select_row, split_by_row
 from looptune.lower.team import needs_team
 from looptune.schedule.binding import identity
@@ -256,7 +261,7 @@ class _Splitting:
         if told and (chain or len(inside) > len(loops) or not all(needs_team(f.body) for f in loops)):
             raise inseparable_error(first, told[0].index_loop[0])
         groups = told or [TargetGroup((), targets)]
-        every = _over_parts(first, part)
+        every = loop_over_parts(first, part, split_factor(first))
         varying = {f.var for f in chain}
         if not told and self.fixed(chain, host) and not self.only_check:
             common = share_sums(loops, regroupable_statements((*chain, *loops), (*loops,)), self.used_names)
@@ -306,7 +311,10 @@ class _Splitting:
         if self.only_check:
             return ()
         sums = [self.accumulator(r, loops) for r in rest.targets]
-        every, team = _over_parts(loops[0], part), self.blocks and split_factor(loops[0]) >= SEVERAL
+        every, team = (
+            loop_over_parts(loops[0], part, split_factor(loops[0])),
+            self.blocks and split_factor(loops[0]) >= SEVERAL,
+        )
         begin: list[Stmt] = [Assign(held[a.target], a.identity) for a in sums]
         whole = [*_added(sums, held, every, sure=False, team=team)] if sums else []
         for copy in copies.values():
@@ -502,12 +510,6 @@ def _besides(loop: Loop, targets: Collection[Var | Load]) -> set[str]:
     return {name for name, count in found.items() if count > 0}
 
 
-def _over_parts(loop: Loop, part: Var) -> Loop:
-    """Return an empty loop over the parts of ``loop``."""
-    count = Const(split_factor(loop), part.dtype)
-    return Loop(part.name, Const(0, part.dtype), count, (), dtype=part.dtype, annotations=_of_join(loop))
-
-
 def _share(
     loop: Loop, part: Var, held: Mapping[Var | Load, Load], varying: set[str], *, interleaved: bool = False
 ) -> Loop:
@@ -594,58 +596,3 @@ def _within(chain: Sequence[Loop], body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     for loop in reversed(chain):
         body = (replace(loop, body=body),)
     return body
-
-
-@dataclass(frozen=True, slots=True)
-class TargetGroup:
-    """The ``targets`` that the loop in ``index_loop`` indexes; without one, only loops around the split one do."""
-
-    index_loop: tuple[Loop, ...]
-    targets: tuple[Reduction, ...]
-
-
-def _of_join(loop: Loop) -> Annotations:
-    """Of the loop's annotations those that are for the kernel which joins the parts, too."""
-    return Annotations(a for a in loop.annotations if a.of_join)
-
-
-def group_targets_by_loop(loops: Sequence[Loop], targets: Sequence[Reduction]) -> list[TargetGroup]:
-    """Return the targets grouped by the parallel loop, inside the split ``loops``, that indexes them.
-
-    A remainder loop has a group of its own. The result is [] if no such loop indexes a target. Each iteration of such a
-    loop accumulates into an element of its own, since the loop is parallel. Raises InfeasibleDirective if the targets
-    cannot be grouped.
-    """
-    inner = [f for loop in loops for f in walk_stmts(loop.body) if isinstance(f, Loop)]
-    changing = {f.var for f in (*loops, *inner)}
-    if not any(names_in(r.target.index) & changing for r in targets if isinstance(r.target, Load)):
-        return []
-    found: dict[Loop, dict[Reduction, None]] = {}
-    for f in inner:
-        made = assigned_targets(f.body)
-        mine = [r for r in targets if r.target in made and f.var in names_in(r.target)]
-        alone = f.mode == "parallel" and all(names_in(r.target) & changing == {f.var} for r in mine)
-        if mine and (not alone or names_in((f.lo, f.hi)) & (changing | written_names(loops))):
-            raise inseparable_error(loops[0], f)
-        if mine:
-            each = Loop(f.var, f.lo, f.hi, (), f.step, "parallel", dtype=f.dtype, annotations=_of_join(f))
-            found.setdefault(each, {}).update(dict.fromkeys(mine))
-    told = [r for mine in found.values() for r in mine]
-    twice = next((r for r in told if told.count(r) > 1), None)
-    if twice is not None:
-        raise InfeasibleDirective(
-            loops[0], f"loops inside of it that run differently add to {expression_text(twice.target)}"
-        )
-    rest = tuple(r for r in targets if r not in told)
-    among = next((f for f in inner if any(f.var in names_in(r.target) for r in rest)), None)
-    if among is not None:
-        raise inseparable_error(loops[0], among)
-    return [
-        *(TargetGroup((each,), tuple(mine)) for each, mine in found.items()),
-        *([TargetGroup((), rest)] if rest else []),
-    ]
-
-
-def inseparable_error(loop: Loop, inner: Loop) -> InfeasibleDirective:
-    """Return the error for a split loop whose sums an inner loop indexes."""
-    return InfeasibleDirective(loop, f"loop {inner.var} inside of it tells its sums apart: permute it inwards")

@@ -31,12 +31,10 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import permutations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from looptune.ir.nodes import Loop, While
-from looptune.ir.rewrite import has_load, has_loop, walk
+from looptune.ir.nodes import Loop
 from looptune.schedule.binding import at_loops, identity, loop_label
 from looptune.tune.space import (
     blocked,
@@ -47,12 +45,13 @@ from looptune.tune.space import (
     histograms,
     matrix_units,
     owners,
+    single_loops,
     sums_at_once,
     time_steps,
     uneven_products,
     vector_order,
 )
-from looptune.tune.space.patterns import Patterns, ReductionPattern, band_of, outermost
+from looptune.tune.space.patterns import Patterns, ReductionPattern, outermost
 from looptune.tune.space.sums_at_once import VECTORS
 from looptune.tune.space.tiled_waves import shared_waves, tiled_waves
 
@@ -60,8 +59,6 @@ if TYPE_CHECKING:
     from looptune.schedule.analysis import Analysis
 
 BLOCKS = "for gpu\ncodelet: grid blocksize {32x8, 16x16, 32x4, 64x4, 128x2, 256x1, 32x2, 32x1}"
-FACTORS, SHAPES, ENDS = "{2, 4, 8}", ("contiguous", "split"), "{remainder, guarded}"
-"""Of ``unroll``: its factors, the iterations that it puts beside each other, and what it does with the last ones."""
 TEAMS = "codelet: grid blocksize {32x8, 32x4, 32x32, 64x4, 128x2, 256x1}"
 ROWS = "codelet: grid blocksize {256x1, 128x2, 32x8, 64x4, 32x32}"
 """Of teams that share a row: a wide one has all of it in flight."""
@@ -88,9 +85,6 @@ SCHEDULES = ("parallel:outer, fuse:min", "parallel:outer", "parallel:inner, fuse
 """Of an automatic schedule: most often best first."""
 DEVELOPED = 2
 """Of the schedules of a codelet, so many are looked at for products, sums and stencils."""
-SCHEDULED = "codelet: grid blocksize {32x8, 64x4, 256x1, 32x1}"
-DEEPEST = 4
-"""Nests of more loops than this are not permuted whole: 120 orders and more are the user's to ask for."""
 
 
 def derive(
@@ -131,8 +125,8 @@ def derive(
         ("Several rows of a stencil a thread.", _stencils(found)),
         ("Threads for both of two loops that are a triangle.", _grids(found)),
         ("A team of threads for each row.", _teams(found)),
-        ("The order of the loops.", _nests(found)),
-        ("Each loop by itself.", _loops(found)),
+        ("The order of the loops.", single_loops.nests(found)),
+        ("Each loop by itself.", single_loops.loops(found)),
         ("The shape of the block.", iter([BLOCKS] if any(outermost(found.body)) else [])),
     )  # fmt: skip
     known: set[str] = set()
@@ -167,7 +161,7 @@ def _forms(found: Patterns) -> Iterator[str]:
         if lines and found.legal(lines):
             after = replace(found, lines=(*found.lines, *lines))
             if after.modes_of_statements != found.modes_of_statements:
-                yield from _developed(after, (_products, _sums, _stencils, _orders))
+                yield from _developed(after, (_products, _sums, _stencils, single_loops.orders))
                 yield from _schedules(after)
 
 
@@ -183,7 +177,7 @@ def _developed(after: Patterns, makers: Sequence[Callable[[Patterns], Iterator[s
     yield from (_begin(section, after.lines) for section in owners.sections(after))
     for make in (_teams, _grids):
         yield from (_begin(section, lines) for section in make(after))
-    yield "\n".join([*lines, SCHEDULED])
+    yield "\n".join([*lines, single_loops.SCHEDULED])
     yield from (_begin(section, lines) for section in _persistent(after))
     yield from (_begin(section, after.lines) for make in makers if make is not _products for section in make(after))
 
@@ -240,7 +234,7 @@ def _scheduled(found: Patterns, nests: Sequence[Loop], schedules: Sequence[str])
         if after.body in known or after.modes_of_statements == found.modes_of_statements:
             continue
         known.append(after.body)
-        makers = (_products, _sums, _stencils, _orders) if len(known) <= 1 + DEVELOPED else ()
+        makers = (_products, _sums, _stencils, single_loops.orders) if len(known) <= 1 + DEVELOPED else ()
         yield from _developed(after, makers)
 
 
@@ -506,20 +500,6 @@ def _stencils(found: Patterns) -> Iterator[str]:
                          f"{rows}: {{ | unroll 2, guarded, jam }}", *aligned, blocks])  # fmt: skip
 
 
-def _nests(found: Patterns) -> Iterator[str]:
-    for outer in outermost(found.body):
-        band = band_of(outer)
-        orders = list(_legal(found, band)) if 2 <= len(band) <= DEEPEST else []
-        turned = [f"loop {loop_label(outer)}: permute {order}" for order in orders] if len(orders) > 1 else []
-        unrolls = _unrolls(found, band[-1], ("noJam",), turned)
-        parts = [*unrolls, *_strips(found, band[-1])]
-        lines = [f"loop {loop_label(band[-1])}: {{ | {' | '.join(parts)} }}"] if parts else []
-        if turned:
-            lines.insert(0, f"loop {loop_label(outer)}: permute {{{' | '.join(orders)}}}")
-        if lines:
-            yield "\n".join(lines)
-
-
 def _grids(found: Patterns) -> Iterator[str]:
     """Yield grids over loops of which the bounds of the inner name the outer: else each thread has all of the inner."""
     lines: list[str] = []
@@ -544,58 +524,3 @@ def _teams(found: Patterns) -> Iterator[str]:
         launches = _single_launches(found)
         if launches and found.legal([*lines, *launches]):
             yield "\n".join(["for gpu", *lines, *launches, "codelet: grid blocksize {32x8, 256x1}"])
-
-
-def _orders(found: Patterns) -> Iterator[str]:
-    """Yield the orders of each nest, without unrolling its innermost loop."""
-    for outer in outermost(found.body):
-        band = band_of(outer)
-        orders = list(_legal(found, band)) if 2 <= len(band) <= DEEPEST else []
-        if len(orders) > 1:
-            yield f"loop {loop_label(outer)}: permute {{{' | '.join(orders)}}}\n{SCHEDULED}"
-
-
-def _loops(found: Patterns) -> Iterator[str]:
-    for loop in (n for n in walk(found.body) if isinstance(n, Loop)):
-        deep = has_loop(loop.body)
-        unrolls = _unrolls(found, loop, ("noJam", "jam") if deep else ("noJam",))
-        yield f"loop {loop_label(loop)}: {{ {' | '.join([*unrolls, *_strips(found, loop), 'noParallel'])} }}"
-
-
-def _strips(found: Patterns, loop: Loop) -> list[str]:
-    return [f"tile {loop.var}:{{2, 4, 8}}"] if _divisible(found, loop) else []
-
-
-def _divisible(found: Patterns, loop: Loop) -> bool:
-    """Tell whether the iterations can be counted: data may say how many there are."""
-    return not has_load((loop.lo, loop.hi)) or found.legal([f"loop {loop_label(loop)}: tile {loop.var}:2"])
-
-
-def _unrolls(found: Patterns, loop: Loop, jams: Sequence[str], orders: Sequence[str] = ()) -> Iterator[str]:
-    """Yield the unrollings of a loop that are legal, in each of the orders of its nest.
-
-    The smallest factor stands for all, since a dependence seldom allows the smallest only.
-    """
-    if not _divisible(found, loop):
-        return
-    turns = [[order] for order in orders] or [[]]
-
-    def legal(words: str) -> bool:
-        place = f"loop {loop_label(loop)}"
-        merged = words.endswith(" jam") and any(isinstance(n, While) for n in walk(loop.body))
-        return (found.parallel(loop) and not merged) or all(
-            found.legal([*turn, f"{place}: unroll 2, {words}"]) for turn in turns
-        )
-
-    for shape in SHAPES:
-        fit = [jam for jam in jams if (shape, jam) == ("contiguous", "noJam") or legal(f"{shape}, remainder, {jam}")]
-        if fit:
-            choice = f"{{{', '.join(fit)}}}" if len(fit) > 1 else fit[0]
-            yield f"unroll {FACTORS}, {shape}, {ENDS}, {choice}"
-
-
-def _legal(found: Patterns, band: list[Loop]) -> Iterator[str]:
-    for order in permutations([f.var for f in band]):
-        text = ", ".join(order)
-        if found.legal([f"loop {loop_label(band[0])}: permute {text}"]):
-            yield text

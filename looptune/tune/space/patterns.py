@@ -162,7 +162,7 @@ class Patterns:
                 around = (*around, apart)
             case _, [_, *_]:
                 return None
-        adds = [a for a in _accumulations(loop.body) if _adds(a, loop)]
+        adds = [a for a in _accumulations(loop.body) if _in_one_place(a, loop)]
         if not adds:
             return None
         target = adds[0].target
@@ -448,8 +448,8 @@ def _accumulations(body: tuple[Stmt, ...]) -> Iterator[Assign]:
                 yield assign
 
 
-def _adds(assign: Assign, loop: Loop) -> bool:
-    """Tell whether it accumulates in one place in all iterations of the loop."""
+def _in_one_place(assign: Assign, loop: Loop) -> bool:
+    """Tell whether it assigns the same place in all iterations of the loop."""
     index: tuple[Expr, ...] = assign.target.index if isinstance(assign.target, Load) else ()
     return loop.var not in names_in(index)
 
