@@ -276,7 +276,8 @@ class _Splicer:
         return span.file == self.part.path and not self.part.body[0] <= at < self.part.body[1]
 
     def token(self, n: object) -> int | None:
-        words = {Loop: ("for", "while", "do"), While: ("for", "while", "do"), If: ("if",), Assign: ()}.get(type(n))
+        loops = ("for", "while", "do")  # an if that comes of a loop says what follows from it
+        words = {Loop: loops, While: loops, If: ("if", *loops), Assign: ()}.get(type(n))
         return None if words is None or not isinstance(n, Stmt) else self.layout.find(n.span, words)
 
     def with_operators(self, run: StatementRange) -> StatementRange:

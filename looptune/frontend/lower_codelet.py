@@ -22,6 +22,7 @@ from looptune.frontend.finalize import (
     restore_names,
     scalars_in,
 )
+from looptune.frontend.flags import reduce_flags
 from looptune.frontend.heap_arrays import allocated_pointers, allocated_rows
 from looptune.frontend.induction import close_forms
 from looptune.frontend.liveness import (
@@ -351,6 +352,8 @@ class _Builder:
         self.moved |= replaced
         body, _ = remove_dead_finals(body, frozenset())
         body = remove_empty_conditions(body)
+        body, raised = reduce_flags(body, self.scope.locals)
+        self.scope.locals |= raised
         results = (*self.results.values(), *self.returned)
         every: Sequence[Array | Scalar] = (
             *self.needed(params, body),

@@ -245,7 +245,7 @@ def test_a_copy_of_a_guarded_maximum_may_compare_an_element_with_itself() -> Non
 
 def test_a_write_hides_earlier_ones_where_data_are_not_asked() -> None:
     """t is surely written where j is 2 or more, as it is in the copies that ask nothing."""
-    nest = "double t = 1; for (int i = 0; i < n; i++) for (int j = 0; j < 6; j += 2) if (j < 2 && t > 1) x[i] = 1;"
+    nest = "double t = 1; for (int i = 0; i < n; i++) for (int j = 0; j < 6; j += 2) if (j < 2 && t > 1) x[i] = z[j];"
     before, after = scheduled(f"{nest} else t = z[j];", "loop j: fullunroll")
     assert prove(before, after).verdict == "proved"
     (flow,) = (f for f in Analysis(before).model.flows("t").flows if (f.write, f.read) == ("S2", "S1"))
@@ -282,7 +282,7 @@ void f(int n, int m, double y[24], double z[24]) {
 
 def test_a_write_hides_earlier_ones_in_the_branch_it_shares_with_a_read() -> None:
     """Data decide on the branch, for both; whether t is written in it they do not decide where j is 2 or more."""
-    inner = "{ x[i + 9] = t + 1; if (j < 2 && z[j] > i) y[0] = 1; else t = z[9]; }"
+    inner = "{ x[i + 9] = t + 1; if (j < 2 && z[j] > i) y[0] = z[j]; else t = z[9]; }"
     nest = f"double t = 1; for (int i = 0; i < n; i++) if (y[i + 7] > 2) for (int j = 2; j < 4; j++) {inner} x[0] = t;"
     before, after = scheduled(nest, "loop j: fullunroll")
     assert prove(before, after).verdict == "proved"
