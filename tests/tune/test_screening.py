@@ -17,22 +17,31 @@ from looptune.core.floating_point import STRICT
 from looptune.frontend import load
 from looptune.ir import interpreter
 from looptune.ir.nodes import Codelet
+from looptune.ir.specialize import specialize
+from looptune.lower.pipeline import lower
+from looptune.lower.plan import has_host_loop
 from looptune.runtime import c_compiler
-from looptune.runtime.device import Cpu
+from looptune.runtime.device import Cpu, DeviceInfo
 from looptune.runtime.outcome import CutOff, Timed, WrongResult
 from looptune.runtime.problem_sizes import Problem, edge_sizes, problem, screening_sizes
-from looptune.runtime.targets import Target
+from looptune.runtime.targets import Model, Target
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
-from looptune.tune.execution.lab import NextStep
+from looptune.tune.cost_model import devices
+from looptune.tune.cost_model.estimate import estimate
+from looptune.tune.execution.lab import NextStep, PreparedVersion
 from looptune.tune.incumbent import Incumbent
 from looptune.tune.job import Job
 from looptune.tune.measure.build_steps import Built, Plans, first_step, plans_of
+from looptune.tune.measure.evaluate import KernelBuilder
 from looptune.tune.measure.measuring_device import MeasuringDevice
 from looptune.tune.measure.pruning import SCREEN, WAITED_US, WORTH_US, is_endless, is_hopeless, is_promising
 from looptune.tune.measure.reference import ReferenceResult, text_of
 from looptune.tune.session import prepare
-from looptune.tune.space.space import parse
+from looptune.tune.session.budget import Budget
+from looptune.tune.session.predicted_time import screening_model
+from looptune.tune.session.prepare import PreparedRun, TuningRequest
+from looptune.tune.space.space import Configuration, Space, parse
 from looptune.tune.store.store import Row, Store
 from tests.helpers.fake_lab import CONTEXT, FakeLab, ran, run
 from tests.helpers.fake_tasks import timed
@@ -217,6 +226,52 @@ def test_a_version_that_is_predicted_to_be_short_is_not_screened(bench: Measurin
             assert "n=73 m=61" in message
         case other:
             raise AssertionError(f"not timed: {other}")
+
+
+@pytest.mark.parametrize(("longest_us", "screened"), [(WAITED_US, True), (WAITED_US / 2, False)])
+def test_a_version_without_a_long_launch_is_built_once(baking: Baking, longest_us: float, screened: bool) -> None:
+    """In a sweep without a budget of time nothing else is predicted of it, so that its turn is that of its request."""
+    made = KernelBuilder(baking.job, CONTEXT, None, lambda _: longest_us).prepare(Configuration(()))
+    assert isinstance(made, PreparedVersion)
+    assert (made.predicted_us, made.ahead) == (None, ())
+    assert made.task.load().at_prime_sizes == screened
+
+
+def test_a_host_loop_is_no_long_launch() -> None:
+    """Its launches are many, and a run is stopped between two of them."""
+    steps = "\nvoid f(int n, float A[n]) { for (int t = 0; t < 1000; t++) for (int i = 0; i < n; i++) A[i] += t; }"
+    codelet, sizes = load(steps).codelet, {"n": 1024}
+    plan = lower(specialize(schedule(Analysis(codelet)).codelet, sizes), "", blocks=True)
+    found = estimate(plan, sizes, devices.DEFAULT)
+    assert (found.launches, has_host_loop(plan)) == (1000, True)
+    assert found.time_us > 1000 * found.unstoppable_us > 0
+    once = estimate(replace(plan, steps=plan.steps[0].body), {**sizes, "t": 0}, devices.DEFAULT)  # type: ignore[union-attr]
+    assert once.unstoppable_us == once.time_us
+
+
+@pytest.mark.parametrize(
+    ("sweep", "more", "budget", "arch", "found"),
+    [
+        (True, {}, None, "sm_90", True),
+        (False, {}, None, "sm_90", False),
+        (True, {"screens": False}, None, "sm_90", False),
+        (True, {"cuts": False}, None, "sm_90", False),
+        (True, {}, 60.0, "sm_90", False),
+        (True, {}, None, "gfx90a", False),
+    ],
+)
+def test_what_is_not_screened_is_predicted_where_that_decides_something(
+    baking: Baking, sweep: bool, more: dict[str, bool], budget: float | None, arch: str, found: bool
+) -> None:
+    facts = DeviceInfo("NVIDIA H200", "numba-cuda", arch, 132, 2**36, 2**26, "13010")
+    request = TuningRequest(Path("f.c"), sweep=sweep)
+    prepared = PreparedRun(
+        request, load(SUM), replace(baking.job, **more), Model(baking.job.target, facts, (0,)), CONTEXT, Space(()),
+        Budget(seconds=budget), Configuration(()), "f",
+    )  # fmt: skip
+    model = screening_model(prepared)
+    assert (model is not None) == found
+    assert model is None or model(baking.plans().timed) > 0
 
 
 @pytest.mark.wide

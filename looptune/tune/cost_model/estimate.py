@@ -23,6 +23,7 @@ from looptune.lower.plan import (
     Step,
     blocks,
     evaluate_size,
+    has_host_loop,
     launched_blocks,
 )
 from looptune.lower.tiles import shared_bytes
@@ -103,6 +104,13 @@ class Estimate:
     @property
     def time_us(self) -> float:
         return sum(one.time_us for one in self.launched)
+
+    @property
+    def unstoppable_us(self) -> float:
+        """Return the longest time for which a run cannot be stopped: it can between the launches of a host loop."""
+        if not has_host_loop(self.plan):
+            return self.time_us
+        return max((one.times.time_us for one in self.launched), default=0.0)
 
     @property
     def launches(self) -> float:

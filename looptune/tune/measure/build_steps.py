@@ -108,11 +108,12 @@ def plans_of(job: Job, codelet: Codelet, note: str) -> Plans:
     return Plans(replace(timed, wide_indices=large), None if job.prime_problem is None else codelet)
 
 
-def first_step(job: Job, plans: Plans, predicted_us: float | None = None) -> BuildStep:
+def first_step(job: Job, plans: Plans, longest_us: float | None = None) -> BuildStep:
     """Return the first step of a version: at prime sizes if the job screens there, else at the user's sizes.
 
-    A version whose predicted time is short needs no screening. It has a time after one build instead of two, which
-    matters where its kernels take seconds to compile; it is verified at prime sizes once it is known to be promising.
+    ``longest_us``: for how long a run is predicted to keep the device at the user's sizes. A version for which that is
+    short needs no screening. It has a time after one build instead of two, and its kernels for prime sizes take longer
+    to compile than those that are timed; it is verified at prime sizes once it is known to be promising.
     """
-    short = predicted_us is not None and predicted_us < WAITED_US
+    short = longest_us is not None and longest_us < WAITED_US
     return BuildStep(plans, at_prime_sizes=job.screens and not short and plans.codelet is not None)

@@ -62,13 +62,15 @@ def analysis_of(codelet: Codelet, reassociate: bool) -> Analysis:
 class KernelBuilder:
     """The versions of a job, as a sweep needs them; see ``execution.lab.VersionBuilder``.
 
-    ``predict``: returns the predicted microseconds of a plan; None: nothing is predicted. It can be pickled.
+    ``predict``: returns the predicted microseconds of a plan; None: nothing is predicted. ``unstoppable``: returns for
+    how many of them a run cannot be stopped, where only that is needed. Both can be pickled.
     ``backend``: the target's own; ``searching``: what compiles the versions of the search, which may be another.
     """
 
     job: Job
     context: Context
     predict: Callable[[Plan], float] | None = None
+    unstoppable: Callable[[Plan], float] | None = None
     analysis: Analysis = field(init=False)
     backend: Backend = field(init=False)
     searching: Backend = field(init=False)
@@ -81,7 +83,7 @@ class KernelBuilder:
 
     @property
     def compile_setup(self) -> Setup:
-        return partial(compiler, self.job, self.context, self.predict)
+        return partial(compiler, self.job, self.context, self.predict, self.unstoppable)
 
     @property
     def measure_setups(self) -> tuple[Setup, ...]:
@@ -102,9 +104,9 @@ class KernelBuilder:
             return Illegal(error.message)
         key = hashlib.sha256(emitted.encode()).hexdigest()
         if self.predict is None:
-            return PreparedVersion(
-                key, pickle_value(replace(first_step(self.job, plans), finished=pickle_value(finished)))
-            )
+            longest_us = None if self.unstoppable is None else self.unstoppable(plans.timed)
+            step = replace(first_step(self.job, plans, longest_us), finished=pickle_value(finished))
+            return PreparedVersion(key, pickle_value(step))
         predicted, compile_s = self.predict(plans.timed), emitted.count("\n") / self.searching.lines_a_second
         step = replace(first_step(self.job, plans, predicted), finished=pickle_value(finished))
         task = pickle_value(step)
@@ -168,10 +170,13 @@ def _no_task(*task: Any) -> None:
 
 
 def compiler(
-    job: Job, context: Context, predict: Callable[[Plan], float] | None = None
+    job: Job,
+    context: Context,
+    predict: Callable[[Plan], float] | None = None,
+    unstoppable: Callable[[Plan], float] | None = None,
 ) -> Callable[[str, Any], PreparedVersion | PickledValue | Outcome | dict[str, float] | None]:
     """Return the set-up of a compiling worker."""
-    lab = KernelBuilder(job, context, predict)
+    lab = KernelBuilder(job, context, predict, unstoppable)
 
     def work(step: str, given: Any) -> PreparedVersion | PickledValue | Outcome | dict[str, float] | None:
         match step:

@@ -36,7 +36,7 @@ from looptune.tune.measure.reference import ReferenceResult
 from looptune.tune.session import dump, transfer
 from looptune.tune.session.budget import Budget, search_budget
 from looptune.tune.session.conclude import finish
-from looptune.tune.session.predicted_time import predict_spaces, time_model
+from looptune.tune.session.predicted_time import predict_spaces, screening_model, time_model
 from looptune.tune.session.prepare import PreparedRun, single_version_command
 from looptune.tune.session.sweep import Part, sweeps
 from looptune.tune.session.transfer_prior import transfer_prior
@@ -86,7 +86,7 @@ def run_all(
     searches = predict_spaces(prepared, [_strategy(p, budget, store) for p in prepared], executor)
     parts = [
         Part(
-            KernelBuilder(p.job, p.context, time_model(p)),
+            KernelBuilder(p.job, p.context, time_model(p), screening_model(p)),
             strategy,
             p.model,
             single_version_command(p),

@@ -1,7 +1,8 @@
 """The predicted times of the versions of a sweep.
 
-With a budget of time they decide which versions are built and measured first, and which not at all; and a strategy that
-learns from predictions has those of the whole space before its first question.
+With a budget of time they decide which versions are built and measured first, and which not at all; without one they
+decide which versions are tried at reduced sizes first. A strategy that learns from predictions has those of the whole
+space before its first question.
 """
 
 from __future__ import annotations
@@ -39,12 +40,29 @@ def time_model(prepared: PreparedRun) -> Callable[[Plan], float] | None:
     return _device_model(prepared) if limited else None
 
 
+def screening_model(prepared: PreparedRun) -> Callable[[Plan], float] | None:
+    """Return what predicts for how many microseconds a run of a plan cannot be stopped; it can be pickled.
+
+    None where that decides nothing: without a sweep, in a budget of time, which has predictions of its own, where no
+    version is tried at reduced sizes, where all are measured whole, or if the device is no NVIDIA GPU.
+    """
+    job = prepared.job
+    if not (prepared.request.sweep and job.screens and job.cuts) or prepared.budget.seconds is not None:
+        return None
+    chip = _chip(prepared)
+    return None if chip is None else partial(unstoppable_us, prepared.sizes, chip)
+
+
 def _device_model(prepared: PreparedRun) -> Callable[[Plan], float] | None:
+    chip = _chip(prepared)
+    return None if chip is None else partial(predicted_us, prepared.sizes, chip)
+
+
+def _chip(prepared: PreparedRun) -> Chip | None:
     facts = prepared.facts
     if not facts.arch.startswith("sm_"):
         return None
-    chip = next((chip for chip in devices.CHIPS if chip.name == facts.name), devices.DEFAULT)
-    return partial(predicted_us, prepared.sizes, chip)
+    return next((chip for chip in devices.CHIPS if chip.name == facts.name), devices.DEFAULT)
 
 
 def predict_spaces(
@@ -82,3 +100,8 @@ def predict_spaces(
 def predicted_us(sizes: Mapping[str, int], chip: Chip, plan: Plan) -> float:
     """Return the predicted microseconds of a plan with these sizes."""
     return estimate(plan, sizes, chip).time_us
+
+
+def unstoppable_us(sizes: Mapping[str, int], chip: Chip, plan: Plan) -> float:
+    """Return for how many microseconds a run of a plan with these sizes cannot be stopped, as predicted."""
+    return estimate(plan, sizes, chip).unstoppable_us
