@@ -21,6 +21,7 @@ from looptune.ir.specialize import specialize
 from looptune.lower.pipeline import lower
 from looptune.lower.plan import has_host_loop
 from looptune.runtime import c_compiler
+from looptune.runtime.c_reference import CReference
 from looptune.runtime.device import Cpu, DeviceInfo
 from looptune.runtime.outcome import CutOff, Timed, WrongResult
 from looptune.runtime.problem_sizes import Problem, edge_sizes, problem, screening_sizes
@@ -37,7 +38,7 @@ from looptune.tune.measure.evaluate import KernelBuilder
 from looptune.tune.measure.measuring_device import MeasuringDevice
 from looptune.tune.measure.pruning import SCREEN, WAITED_US, WORTH_US, is_endless, is_hopeless, is_promising
 from looptune.tune.measure.reference import ReferenceResult, text_of
-from looptune.tune.session import prepare
+from looptune.tune.session import experiment, prepare
 from looptune.tune.session.budget import Budget
 from looptune.tune.session.predicted_time import screening_model
 from looptune.tune.session.prepare import PreparedRun, TuningRequest
@@ -421,3 +422,30 @@ def test_the_benchmark_of_screening(tmp_path: Path) -> None:
     said = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
     cells = [cell.strip() for cell in said.stdout.splitlines()[2].strip("|").split("|")]
     assert cells == ["gemm float32", "n=257", "5", "1.00", "8.0", "1.0", "8.0", "2", "21000", "0"]
+
+
+def job_of(text: str, baking: Baking, cache: Path) -> Job:
+    unit = load(text)
+    size = problem(unit.codelet, {"n": 600, "m": 500})
+    made = screening_sizes(unit.codelet, size)
+    return replace(
+        baking.job, codelet=unit.codelet, problem=size, prime_problem=made, cache=cache, text=text_of(unit, cache)[0]
+    )
+
+
+@pytest.mark.parametrize(("term", "asked"), [("A[i][j]", False), ("(A[i][j] + 65536.0f - 65536.0f)", True)])
+def test_rounding_errors_of_long_loops_are_estimated_beside_them(
+    baking: Baking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, term: str, asked: bool
+) -> None:
+    """Where terms lose digits, reduced sizes show that versions will differ; the file of each run is then there."""
+    job = job_of(SUM.replace("A[i][j]", term), baking, tmp_path)
+    threads = experiment.estimate_beside(job)
+    for thread in threads:
+        thread.join()
+    assert len(threads) == (3 if asked else 0)
+    here = ReferenceResult(job, job.problem, job.seed)
+    here.run_text()
+    monkeypatch.setattr(CReference, "run", lambda *_: pytest.fail("it has run before"))
+    if asked:
+        judge = here.judge(here.inputs())
+        assert [len(results) for results in judge.doubt()] == [2, 2, 2]

@@ -35,7 +35,7 @@ from looptune.runtime import c_compiler, numpy_files
 from looptune.runtime.c_program import CPU_S, TooLong
 from looptune.runtime.c_reference import CReference, NoReference, ProgramRun
 from looptune.runtime.problem_sizes import Problem, is_interpretable, shapes, sizes_text
-from looptune.runtime.tolerance import RoundingEstimate, perturb_by_ulp
+from looptune.runtime.tolerance import RoundingEstimate, compare, perturb_by_ulp
 from looptune.runtime.verification import ReferenceComparison, in_double
 from looptune.tune.execution.worker_loop import excluded_from_limit
 from looptune.tune.job import Job
@@ -77,6 +77,25 @@ class ReferenceResult:
         if self.job.text is not None:
             with suppress(NoReference, OSError):
                 self._by_text(self.job.text, self.job.codelet, self.inputs(), "")
+
+    def differs_by_rounding(self) -> bool:
+        """Tell whether the results of the text differ by more than usual rounding errors if it rounds otherwise.
+
+        Versions are likely to differ as much, here and at larger sizes. False if the text cannot be run.
+        """
+        text, given = self.job.text, self.inputs()
+        if text is None:
+            return False
+        expected, against = self._expected(given)
+        if against != text.description:
+            return False
+        terms = reduction_terms(self.job.codelet, self.at.values)
+        for run in self.estimate_runs(against, given):
+            found = run()
+            same = {name: found[name].astype(a.dtype) for name, a in expected.items() if name in found}
+            if same and compare({name: expected[name] for name in same}, same, terms=terms) is not None:
+                return True
+        return False
 
     def text_us(self) -> float | None:
         """Return the time of one run of the text, if its results are cached here; other work may have been running."""
@@ -129,16 +148,19 @@ class ReferenceResult:
 
     def _doubt(self, against: str) -> RoundingEstimate:
         """Return the same loops, run by the same means, side by side; the time it takes is no version's."""
-        codelet, given = self.job.codelet, self.inputs()
-        wide = in_double(codelet)
-        moved = perturb_by_ulp(given, self.job.seed)
-        runs = [partial(self._again, against, codelet, moved, "moved")]
-        if self.job.text is not None and against == self.job.text.description:
-            runs.append(partial(self._again, against, codelet, given, "contracted"))
-        runs += [] if wide == codelet else [partial(self._again, against, wide, _cast(wide, given), "wider")]
+        runs = self.estimate_runs(against, self.inputs())
         with excluded_from_limit(), ThreadPoolExecutor(len(runs)) as threads:
             found = {run.args[3]: result for run, result in zip(runs, threads.map(lambda f: f(), runs), strict=True)}
         return RoundingEstimate(found["moved"], found.get("wider", {}), found.get("contracted", {}))
+
+    def estimate_runs(self, against: str, given: Arrays) -> list[partial[Arrays]]:
+        """Return the further runs of ``against``, on the inputs ``given``, that show rounding errors; each is kept."""
+        codelet = self.job.codelet
+        wide = in_double(codelet)
+        runs = [partial(self._again, against, codelet, perturb_by_ulp(given, self.job.seed), "moved")]
+        if self.job.text is not None and against == self.job.text.description:
+            runs.append(partial(self._again, against, codelet, given, "contracted"))
+        return runs + ([] if wide == codelet else [partial(self._again, against, wide, _cast(wide, given), "wider")])
 
     def _again(self, against: str, codelet: Codelet, given: Arrays, how: str) -> Arrays:
         """Nothing where the text has no results in these types."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from threading import Thread
@@ -45,6 +46,7 @@ from looptune.tune.space.space import Configuration, Space
 if TYPE_CHECKING:
     from looptune.tune.execution.executor import Executor
     from looptune.tune.execution.lab import Progress
+    from looptune.tune.job import Job
     from looptune.tune.results.result import Result
     from looptune.tune.store.store import Store
     from looptune.tune.strategies import Strategy
@@ -113,6 +115,31 @@ def _start_references(prepared: Sequence[PreparedRun]) -> None:
         apart = p.job.reference_s is not None or p.job.target.specializes_sizes
         if p.request.sweep and p.request.cluster is None and apart:
             Thread(target=ReferenceResult(p.job, p.job.problem, p.job.seed).run_text, daemon=True).start()
+            if p.job.screens and p.job.reference_s is None:
+                Thread(target=estimate_beside, args=(p.job,), daemon=True).start()
+
+
+def estimate_beside(job: Job) -> list[Thread]:
+    """Begin with the estimates of rounding errors beside the reference of long loops, and return what makes them.
+
+    Versions ask for them when they differ, which here would be after the reference: the device waits twice as long.
+    They are made where the loops at reduced sizes, which take no time, differ by more than usual rounding errors.
+    """
+    assert job.prime_problem is not None, "there are sizes at which versions are screened"
+    assert job.text is not None, "versions are screened by the text"
+    here = ReferenceResult(job, job.problem, job.seed)
+    started: list[Thread] = []
+    with suppress(OSError):  # no room for what is kept
+        if ReferenceResult(job, job.prime_problem, job.seed + 1).differs_by_rounding():
+            for run in here.estimate_runs(job.text.description, here.inputs()):
+                started.append(Thread(target=_kept, args=(run,), daemon=True))
+                started[-1].start()
+    return started
+
+
+def _kept(run: Callable[[], object]) -> None:
+    with suppress(OSError):
+        run()
 
 
 def concurrent_groups(
