@@ -439,7 +439,7 @@ def test_rounding_errors_of_long_loops_are_estimated_beside_them(
 ) -> None:
     """Where terms lose digits, reduced sizes show that versions will differ; the file of each run is then there."""
     job = job_of(SUM.replace("A[i][j]", term), baking, tmp_path)
-    threads = experiment.estimate_beside(job)
+    threads = experiment.start_estimates(job)
     for thread in threads:
         thread.join()
     assert len(threads) == (3 if asked else 0)

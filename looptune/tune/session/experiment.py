@@ -116,10 +116,10 @@ def _start_references(prepared: Sequence[PreparedRun]) -> None:
         if p.request.sweep and p.request.cluster is None and apart:
             Thread(target=ReferenceResult(p.job, p.job.problem, p.job.seed).run_text, daemon=True).start()
             if p.job.screens and p.job.reference_s is None:
-                Thread(target=estimate_beside, args=(p.job,), daemon=True).start()
+                Thread(target=start_estimates, args=(p.job,), daemon=True).start()
 
 
-def estimate_beside(job: Job) -> list[Thread]:
+def start_estimates(job: Job) -> list[Thread]:
     """Begin with the estimates of rounding errors beside the reference of long loops, and return what makes them.
 
     Versions ask for them when they differ, which here would be after the reference: the device waits twice as long.
