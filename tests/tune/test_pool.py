@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from looptune.runtime.outcome import Crashed
+from looptune.tune.execution.lab import LAST
 from looptune.tune.execution.pool import URGENT, Backlog, Pool
 from looptune.tune.execution.worker import Reply, wait
 from tests.helpers.worker_tasks import setup
@@ -30,6 +31,29 @@ def test_urgent_tasks_come_first_and_each_rank_in_its_order() -> None:
     backlog.add("u", URGENT)
     assert len(backlog) == 4
     assert [backlog.take(0) for _ in range(5)] == [("u", None), ("a", None), ("b", None), ("c", None), None]
+
+
+def test_what_comes_last_waits_for_all_others() -> None:
+    backlog = Backlog()
+    backlog.add("last", order=LAST)
+    backlog.add("late", order=(True, 1e9))
+    backlog.add("grouped", group="g")
+    assert len(backlog) == 3
+    assert [backlog.take(0) for _ in range(2)] == [("grouped", "g"), ("late", None)]
+    assert backlog.take(0, last=False) is None
+    assert backlog.take(0) == ("last", None)
+    backlog.add("dropped", order=LAST)
+    backlog.clear()
+    assert not backlog
+
+
+def test_some_workers_are_left_to_what_comes_before_the_last() -> None:
+    with Pool(setup, 4, 60.0) as pool:
+        for number in range(4):
+            pool.submit(number, "sleep", 60.0, order=LAST)
+        assert [worker.idle for worker in pool.workers] == [False, False, False, True]
+        pool.submit("usual", "sleep", 60.0)
+        assert pool.workers[3].idle is False
 
 
 def test_a_group_is_left_to_those_who_have_had_one() -> None:

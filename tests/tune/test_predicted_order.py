@@ -17,12 +17,13 @@ from looptune.schedule.apply import schedule
 from looptune.schedule.directive_lines import parse_lines
 from looptune.tune.cost_model import devices
 from looptune.tune.execution.executor import TaskReply
-from looptune.tune.execution.lab import FIRST, Order, PreparedVersion
+from looptune.tune.execution.lab import FIRST, LAST, NextStep, Order, PreparedVersion, SweepResult
 from looptune.tune.execution.worker_loop import TaskResult
 from looptune.tune.incumbent import Incumbent
 from looptune.tune.measure.pruning import predicted_outcome
 from looptune.tune.session.budget import Budget
 from looptune.tune.session.predicted_time import predicted_us
+from looptune.tune.session.sweep import Part, sweeps
 from looptune.tune.space.space import Configuration, parse
 from looptune.tune.store.store import Store
 from looptune.tune.strategies.exhaustive import Exhaustive
@@ -83,6 +84,38 @@ def test_idle_processes_compile_kernels_ahead(tmp_path: Path) -> None:
         ("ahead", "second"),
     ]
     assert result.counts["timed"] == 1
+
+
+def test_finalists_compile_while_other_kernels_are_searched(tmp_path: Path) -> None:
+    """Those of a kernel that is done, by processes that have nothing else to do; of the last one, finals are next."""
+    asked: list[tuple[int, str, Any, Order]] = []
+
+    class Noted(FakeWorkers):
+        def compile(
+            self, lab: int, key: Any, step: str, given: Any, urgent: bool = False, order: Order = FIRST
+        ) -> None:
+            asked.append((lab, step, given, order))
+            super().compile(lab, key, step, given, urgent, order)
+
+    def compiled(lab: int, step: str, given: Any) -> TaskResult:
+        return TaskResult(PreparedVersion(str(given), "first") if step == "prepare" else given)
+
+    def measured(lab: int, built: Any, best: Any) -> TaskResult:
+        return TaskResult(NextStep("second") if (lab, built) == (1, "first") else timed(10.0))
+
+    def finals(result: SweepResult) -> list[str]:
+        return [row.directives for row in result.timed]
+
+    def open_workers(labs: Any) -> Noted:
+        return Noted(compiled, measured)
+
+    spaces = [Exhaustive(parse(text, "s")) for text in ("loop k: unroll 4", "loop k: unroll {2..9}")]
+    executor: Any = local_sweep.Opening(open_workers, True)
+    parts = [Part(FakeLab(tmp_path / "j"), one, local_sweep.MODEL, finals=finals) for one in spaces]
+    given: dict[str, Any] = {"budget": Budget(), "progress": lambda p: None, "first": ()}
+    with Store.open(tmp_path / "store") as store:
+        sweeps(parts, store, executor, jobs=1, timeout_s=1.0, **given)
+    assert [task for task in asked if task[1] == "finals"] == [(0, "finals", "loop k: unroll 4", LAST)]
 
 
 def test_long_sources_are_built_after_short_ones_until_something_has_a_time(tmp_path: Path) -> None:

@@ -16,18 +16,21 @@ from looptune.backends.numba_cpu.backend import NumbaCpu
 from looptune.runtime.device import DeviceInfo
 from looptune.runtime.outcome import COMPILER, NotBuilt, OverLimit, Timed, WrongResult
 from looptune.runtime.targets import Model, target
-from looptune.tune.execution.lab import PreparedVersion
+from looptune.tune.execution.lab import PreparedVersion, SweepResult
 from looptune.tune.measure.build_steps import Finalist
 from looptune.tune.measure.evaluate import KernelBuilder
-from looptune.tune.measure.finalists import CHECKS, build_check, build_finalist
-from looptune.tune.measure.finals_rounds import Finals, FinalsRequest
+from looptune.tune.measure.evaluate import compiler as compiling_process
+from looptune.tune.measure.finalists import BUILDS, build_check, build_finalist
+from looptune.tune.measure.finals_rounds import Finals, FinalsRequest, Times
 from looptune.tune.measure.measuring_device import MeasuringDevice
 from looptune.tune.session import experiment, finals
+from looptune.tune.session.conclude import finals_ahead
 from looptune.tune.session.finals import schedule_finalist
 from looptune.tune.session.prepare import PreparedRun, TuningRequest, prepare, prepare_all
 from looptune.tune.space.space import Configuration
 from looptune.tune.store.store import Row, Store
 from tests.helpers.fake_finals import Asked, match
+from tests.helpers.fake_tasks import timed
 from tests.helpers.other_compilers import ROWS, OtherCpu, TooLarge, Unable, WrongElsewhere
 
 KERNEL = """
@@ -147,6 +150,24 @@ def test_a_finalist_is_verified_again_only_where_it_is_built_anew(tmp_path: Path
     assert MeasuringDevice(right.job).verify(finalist(right)) is None
 
 
+def test_finalists_compile_ahead_only_where_they_are_built_anew(tmp_path: Path) -> None:
+    """In no budget of time, which the other kernels do not share, and not if the database has the finals."""
+    prepared = with_compilers(prepare(request(tmp_path)))
+    row = Row(prepared.context, "", "default", "s", outcome=timed(10.0))
+    spent: Any = None
+    searched = SweepResult("s", {}, (row,), (10.0,), 0, False, 1.0, spent)
+    with Store.open(tmp_path / "other.sqlite") as store:
+
+        def ahead(of: PreparedRun) -> list[tuple[str, str]]:
+            return finals_ahead(of, lab_of(of), store, searched)
+
+        assert ahead(prepared) == [(name, "") for name in ("timed", "at_prime_sizes", "at_edge_sizes")]
+        assert ahead(with_compilers(prepared, search=None)) == []
+        assert ahead(replace(prepared, job=replace(prepared.job, finals_end=True))) == []
+        match(prepared, store, "").store_times(Times({"": (10.0,) * 30}, {}), {})
+        assert ahead(prepared) == []
+
+
 def test_what_takes_longer_to_compile_than_a_budget_has_is_raced_as_it_was_searched(tmp_path: Path) -> None:
     """And the tables say so, today's and those of the stored finals."""
     prepared = with_compilers(prepare(request(tmp_path)), WrongElsewhere)
@@ -210,11 +231,12 @@ def test_a_gpus_search_is_compiled_by_nvrtc_and_its_finalists_by_numba(tmp_path:
     built = lab.build(version.task.load())
     assert built.load().binary.target == "cuda-c"  # type: ignore[union-attr]
     codelet, cache = schedule_finalist(lab, UNROLL).codelet, tmp_path / "cache"
-    for name in CHECKS:
-        build_check(lab, codelet, UNROLL, name)
+    compiling = compiling_process(replace(job, finals_end=False), prepared.context)
+    for name in BUILDS:
+        assert compiling("finals", (name, UNROLL)) is None
     searched = len([*cache.glob("kernel-*.cubin")])
     made = build_finalist(lab, codelet, UNROLL).load()  # type: ignore[union-attr]
     assert {b.target for b in (made.timed, made.at_prime_sizes, made.at_edge_sizes)} == {"numba-cuda"}
-    assert len([*cache.glob("kernel-*.cubin")]) == searched + 1, "what it is verified with was built before"
+    assert len([*cache.glob("kernel-*.cubin")]) == searched > 3, "all of it was built before"
     hasty = KernelBuilder(replace(job, finals_s=1e-6), prepared.context)
     assert build_finalist(hasty, codelet, UNROLL).load().timed.target == "cuda-c"  # type: ignore[union-attr]

@@ -22,14 +22,14 @@ from looptune.tune.execution.process import Setup
 from looptune.tune.session.budget import Budget, parse_budget
 from looptune.tune.session.prepare import TuningRequest, prepare
 from looptune.tune.session.statistics import KEPT, SweepStatistics
-from looptune.tune.session.sweep import _drive
+from looptune.tune.session.sweep import Part, _drive
 from looptune.tune.space.space import DEFAULT, Configuration, parse
 from looptune.tune.store.store import Context, Row, Store
 from looptune.tune.strategies import ALL
 from looptune.tune.strategies.exhaustive import Exhaustive
 from tests.helpers.fake_lab import CONTEXT, FakeLab, end_budget_after, ran, run
 from tests.helpers.fake_tasks import timed
-from tests.helpers.local_sweep import swept
+from tests.helpers.local_sweep import MODEL, swept
 
 
 @pytest.mark.wide
@@ -377,8 +377,9 @@ class Device:
 
 def test_a_device_goes_to_the_kernel_with_most_left():
     log: list[str] = []
+    parts = [Part(FakeLab(Path()), Exhaustive(parse("", "s")), MODEL)] * 2
     with defer_interrupts() as gate:
-        _drive([Taker("few", 2, log), Taker("many", 5, log)], Device(log), gate)
+        _drive([Taker("few", 2, log), Taker("many", 5, log)], parts, Device(log), gate)
     assert "".join(name[0] for name in log if name in ("few", "many")) == "mmmmffm"
 
 

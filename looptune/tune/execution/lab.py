@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -14,6 +15,8 @@ from looptune.tune.store.store import Context, Row
 Order = tuple[bool, float]
 """The place of a build among those that wait, the least first: whether it comes after all others, a predicted time."""
 FIRST: Order = (False, 0.0)
+LAST: Order = (True, math.inf)
+"""That of what only processes do that have nothing else to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,7 @@ class VersionBuilder(Lab, Protocol):
         work("prepare", configuration) -> PreparedVersion | Outcome  schedule, map and emit; Illegal if it is refused
         work("build", task)            -> built | Outcome
         work("ahead", one of ahead)    -> None                       kernels of a build to come, for the cache
+        work("finals", a check)        -> None                       kernels of a finalist to come, for the cache
         measure(built, best)           -> Outcome | NextStep
 
     An exception in work is NotBuilt, one in measure is Crashed. Of the facts of a Timed or a CutOff, ``verify_s`` and

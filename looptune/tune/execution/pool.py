@@ -6,6 +6,7 @@
     usual         by any idle worker, those with the least ``order`` first
     of a group    by one of the first workers for it, of which a large pool has several
     of a group    by a worker that is new to it, if its tasks would wait longer than that worker's first one takes
+    LAST          by an idle worker, of which some are left to tasks that are still to come
 
 A group is the versions of one kernel: judging the first one needs the dependences, which take seconds, and each further
 one takes milliseconds.
@@ -21,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 from looptune.runtime.device import cores
-from looptune.tune.execution.lab import FIRST, Order
+from looptune.tune.execution.lab import FIRST, LAST, Order
 from looptune.tune.execution.worker import Reply, Worker
 from looptune.tune.execution.worker_loop import TaskResult
 
@@ -64,6 +65,7 @@ class Backlog:
         self._founders = founders
         self._urgent: deque[_Waiting] = deque()
         self._usual: list[tuple[Order, int, _Waiting]] = []
+        self._last: deque[_Waiting] = deque()
         self._added = 0
         self._groups: dict[Hashable, _Group] = {}
 
@@ -71,7 +73,9 @@ class Backlog:
         return len(self) > 0
 
     def __len__(self) -> int:
-        return len(self._urgent) + len(self._usual) + sum(len(g.waiting) for g in self._groups.values())
+        return (
+            len(self._urgent) + len(self._usual) + len(self._last) + sum(len(g.waiting) for g in self._groups.values())
+        )
 
     def add(self, task: Any, rank: int = USUAL, group: Hashable | None = None, order: Order = FIRST) -> None:
         waiting = (task, group)
@@ -79,12 +83,17 @@ class Backlog:
             self._groups.setdefault(group, _Group()).waiting.append(waiting)
         elif rank == URGENT:
             self._urgent.append(waiting)
+        elif order == LAST:
+            self._last.append(waiting)
         else:
             self._added += 1
             heapq.heappush(self._usual, (order, self._added, waiting))
 
-    def take(self, worker: int) -> _Waiting | None:
-        """Return a task for an idle worker and its group, or None if there is none for it."""
+    def take(self, worker: int, *, last: bool = True) -> _Waiting | None:
+        """Return a task for an idle worker and its group, or None if there is none for it.
+
+        ``last``: it may be one of those that come after all others.
+        """
         own = [g for g in self._groups.values() if g.waiting and worker in g.members]
         if self._urgent:
             return self._urgent.popleft()
@@ -98,7 +107,7 @@ class Backlog:
         late = (g for g in waiting if g.each_waits_s > g.first_s)
         joined = unknown or few or max(late, key=lambda g: g.each_waits_s, default=None)
         if joined is None:
-            return None
+            return self._last.popleft() if last and self._last else None
         joined.members[worker] = False
         return joined.waiting.popleft()
 
@@ -120,7 +129,7 @@ class Backlog:
 
     def clear(self) -> None:
         self._usual.clear()
-        for queue in (self._urgent, *(g.waiting for g in self._groups.values())):
+        for queue in (self._urgent, self._last, *(g.waiting for g in self._groups.values())):
             queue.clear()
 
 
@@ -160,13 +169,14 @@ class Pool:
     def dispatch(self) -> None:
         """Give tasks to idle workers; call it after each wait."""
         busy = sum(not worker.idle for worker in self.workers)
+        left = max(1, len(self.workers) // FOUNDING)
         # Workers are taken in order, so that a short queue starts few processes.
         for number, worker in enumerate(self.workers):
             if busy >= self.limit:
                 return
             if not worker.idle or not self._backlog:
                 continue
-            taken = self._backlog.take(number)
+            taken = self._backlog.take(number, last=busy + left < self.limit)
             if taken is None:
                 # It may join a group when the first task of the group is done.
                 worker.start()

@@ -25,6 +25,7 @@ from looptune.runtime.timing import at_least, paired_speedup, summary, unpaired_
 from looptune.tune.cost_model import devices
 from looptune.tune.cost_model.occupancy import Occupancy, occupancy
 from looptune.tune.measure import sequential
+from looptune.tune.measure.finalists import BUILDS
 from looptune.tune.measure.reference import NOT_COMPARED, NOT_INDEPENDENTLY, ReferenceResult
 from looptune.tune.measure.sequential import SequentialTimes
 from looptune.tune.results.result import Entry, KernelOccupancy, Result, Sources, to_record
@@ -89,6 +90,19 @@ def finish(
         results = _with_ablation(prepared, matches, results, store, executor)
         keep()
     return tuple(results)
+
+
+def finals_ahead(
+    prepared: PreparedRun, lab: KernelBuilder, store: Store, searched: SweepResult
+) -> list[tuple[str, str]]:
+    """Return the kernels that the finals of a search will compile, as a build of each version and its name.
+
+    None where the search has compiled them, in a budget of time, or if the database has the finals.
+    """
+    if prepared.job.target.search_backend is None or prepared.job.finals_end:
+        return []
+    match = _match(prepared, lab, store, searched)
+    return [] if match.earlier() is not None else [(name, text) for name in BUILDS for text in match.texts]
 
 
 def _with_ablation(

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -36,7 +37,7 @@ from looptune.tune.measure.evaluate import KernelBuilder
 from looptune.tune.measure.reference import ReferenceResult
 from looptune.tune.session import dump, transfer
 from looptune.tune.session.budget import Budget, search_budget
-from looptune.tune.session.conclude import finish
+from looptune.tune.session.conclude import finals_ahead, finish
 from looptune.tune.session.predicted_time import predict_spaces, screening_model, time_model
 from looptune.tune.session.prepare import PreparedRun, single_version_command
 from looptune.tune.session.sweep import Part, sweeps
@@ -94,6 +95,7 @@ def run_all(
             single_version_command(p),
             _on_one_core(p, lab, budget),
             guesses(p, lab, budget),
+            partial(finals_ahead, p, lab, store),
         )
         for lab, p, strategy in zip(labs, prepared, searches, strict=True)
     ]

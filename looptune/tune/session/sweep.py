@@ -15,12 +15,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from looptune.runtime.targets import Model
 from looptune.tune.execution.interrupts import InterruptGate, defer_interrupts
-from looptune.tune.execution.lab import Progress, SweepResult, VersionBuilder
-from looptune.tune.session.coordinator import Coordinator
+from looptune.tune.execution.lab import LAST, Progress, SweepResult, VersionBuilder
+from looptune.tune.session.coordinator import AHEAD_OF_BUILD, Coordinator
 from looptune.tune.space.space import DEFAULT, Configuration
 from looptune.tune.strategies.base import Strategy
 
@@ -36,7 +36,8 @@ class Part:
 
     ``command`` is stored with the rows; with directives added, it measures one of them again. ``first``: configurations
     that are evaluated before the strategy is asked, in addition to those for all parts. ``guesses``: configurations
-    that are evaluated before all of these, which are cut off where they are far slower.
+    that are evaluated before all of these, which are cut off where they are far slower. ``finals``: returns what is
+    compiled for the finals of the result, which idle processes begin with while the searches of others go on.
     """
 
     lab: VersionBuilder
@@ -45,6 +46,7 @@ class Part:
     command: str = ""
     first: Sequence[Configuration] = ()
     guesses: Sequence[Configuration] = ()
+    finals: Callable[[SweepResult], Sequence[Any]] | None = None
 
 
 def sweeps(
@@ -87,7 +89,7 @@ def sweeps(
             for number, (name, part) in enumerate(zip(names, parts, strict=True))
         ]  # fmt: skip
         try:
-            _drive(coordinators, workers, gate)
+            _drive(coordinators, parts, workers, gate)
         except KeyboardInterrupt:
             interrupted = True
             _receive(coordinators, workers)
@@ -99,20 +101,30 @@ def sweeps(
     return tuple(replace(r, spent=replace(r.spent, own=own)) for r in results)
 
 
-def _drive(coordinators: Sequence[Coordinator], workers: Workers, gate: InterruptGate) -> None:
+def _drive(coordinators: Sequence[Coordinator], parts: Sequence[Part], workers: Workers, gate: InterruptGate) -> None:
     running = list(coordinators)
     while True:
         running.sort(key=lambda coordinator: -coordinator.left)
         asked = [coordinator.advance() for coordinator in running]
-        running = [coordinator for coordinator in running if not coordinator.ended()]
+        ended = [coordinator for coordinator in running if coordinator.ended()]
+        running = [coordinator for coordinator in running if coordinator not in ended]
         if not running:
             return
+        for number in map(coordinators.index, ended):
+            _compile_finals(number, parts[number], coordinators[number], workers)
         naps = [nap for coordinator in running if (nap := coordinator.nap_s()) is not None]
         with gate.open():
             workers.sleep(0.0 if any(asked) else min(naps, default=None))
         _receive(coordinators, workers)
         for coordinator in running:
             coordinator.admit()
+
+
+def _compile_finals(number: int, part: Part, ended: Coordinator, workers: Workers) -> None:
+    """Let processes that have nothing else to do compile what the finals of a search that has ended need."""
+    if part.finals is not None:
+        for task in part.finals(ended.result(interrupted=False)):
+            workers.compile(number, AHEAD_OF_BUILD, "finals", task, order=LAST)
 
 
 def _receive(coordinators: Sequence[Coordinator], workers: Workers) -> None:
