@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -33,6 +34,15 @@ class TooLarge(NumbaCpu):
     def load(self, binary: Binary) -> Program:
         if binary.plan.codelet.name == "f":
             raise ResourceError("f needs more blocks at once than the device holds")
+        return super().load(binary)
+
+
+class Fatal(NumbaCpu):
+    """A compiler whose code ends the process where the kernel ``f`` has an unrolled loop."""
+
+    def load(self, binary: Binary) -> Program:
+        if binary.plan.codelet.name == "f" and "unroll" in binary.plan.schedule_text:
+            os.abort()
         return super().load(binary)
 
 

@@ -17,10 +17,10 @@ from looptune.ir.nodes import Const, Loop
 from looptune.lower import plan_check
 from looptune.poly.translation_validation import Proof
 from looptune.runtime import c_reference
-from looptune.runtime.outcome import TimedOut
+from looptune.runtime.outcome import Crashed, TimedOut
 from looptune.schedule.applied import AppliedDirective
 from looptune.tune.execution.local_executor import HERE, LocalExecutor
-from looptune.tune.execution.worker_loop import TaskResult
+from looptune.tune.execution.worker_loop import TaskError, TaskResult
 from looptune.tune.measure.evaluate import KernelBuilder
 from looptune.tune.measure.finals_rounds import Finals, FinalsRequest, Times
 from looptune.tune.measure.measuring_device import MeasuringDevice
@@ -36,6 +36,7 @@ from looptune.tune.store.winners import winner
 from tests.helpers.fake_finals import Asked, at, match
 
 SPAN = Span("x", 1, 1)
+UNROLL = "loop i: unroll 2"
 
 
 @pytest.fixture
@@ -154,23 +155,54 @@ def test_finals_of_several_kernels_are_run_together(tmp_path: Path) -> None:
 
 @pytest.mark.wide
 def test_what_fails_takes_no_other_finals_along(tmp_path: Path) -> None:
-    """The others are kept, and not run again by the command that is repeated."""
+    """Those of other kernels are kept, and so are versions and hand-written kernels that do not fail by themselves."""
 
     class Failing(Asked):
         def measured(self, lab: int, lineup: FinalsRequest) -> Any:
-            return TimedOut(3.0) if lab == 1 else super().measured(lab, lineup)
+            fails = UNROLL in lineup.finalists or lineup.by_hand is not None
+            if lab == 1 and fails:
+                return TimedOut(3.0) if lineup.by_hand is None else TaskError("no device", "")
+            return super().measured(lab, lineup)
 
     kernels = []
     for name in "fgh":
         (tmp_path / name).mkdir()
         kernels.append(at(tmp_path / name, 40 + len(kernels)))
+    by_hand = tmp_path / "hand.py"
+    by_hand.write_text("")
+    place = Failing(rounds=3)
+    with Store.open(tmp_path / "db") as store:
+        matches = [match(k, store, "", UNROLL, by_hand=by_hand if k is kernels[1] else None) for k in kernels]
+        found = finals.run(matches, place, 1).finals
+        again = finals.run(matches, Asked(rounds=3), 1).finals
+    assert [[*one.us] for one in found] == [["", UNROLL], [""], ["", UNROLL]]
+    assert found[1].refused == {UNROLL: TimedOut(3.0)}
+    assert found[1].wrong == {"hand-written": "in the finals: no device"}
+    assert [one.us for one in again] == [one.us for one in found]
+    assert again[1].refused == found[1].refused
+
+
+@pytest.mark.wide
+def test_finals_that_fail_although_no_version_does_end_the_command(tmp_path: Path) -> None:
+    """Nothing is said of a version that does not fail alone, and the command that is repeated tries them again."""
+
+    class Failing(Asked):
+        def measured(self, lab: int, lineup: FinalsRequest) -> Any:
+            return super().measured(lab, lineup) if lineup.trial else Crashed("SIGKILL")
+
     place = Asked(rounds=3)
     with Store.open(tmp_path / "db") as store:
-        matches = [match(k, store, "", "loop i: unroll 2") for k in kernels]
-        with pytest.raises(TargetError, match="the finals did not end"):
-            finals.run(matches, Failing(rounds=3), 1)
-        finals.run(matches, place, 1)
+        one = match(at(tmp_path, 40), store, "", UNROLL)
+        with pytest.raises(TargetError, match="the finals did not end: SIGKILL"):
+            finals.run([one], Failing(rounds=3), 1)
+        assert [*finals.run([one], place, 1).finals[0].us] == ["", UNROLL]
     assert len(place.lineups) == 1
+
+
+def test_a_trial_runs_what_it_does_not_time(prepared: PreparedRun) -> None:
+    built = finals.finals_worker(prepared.job, prepared.context)("build", "")
+    asked = FinalsRequest({"": built}, None, 0, "", trial=True)  # type: ignore[dict-item]
+    assert Finals(MeasuringDevice(prepared.job)).run(asked) == Times({})
 
 
 def test_a_library_may_use_tensor_cores(prepared: PreparedRun, monkeypatch: pytest.MonkeyPatch) -> None:

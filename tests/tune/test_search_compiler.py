@@ -14,9 +14,10 @@ import pytest
 from looptune.backends.base import Backend
 from looptune.backends.numba_cpu.backend import NumbaCpu
 from looptune.runtime.device import DeviceInfo
-from looptune.runtime.outcome import COMPILER, NotBuilt, OverLimit, Timed, WrongResult
+from looptune.runtime.outcome import COMPILER, Crashed, NotBuilt, OverLimit, Timed, WrongResult
 from looptune.runtime.targets import Model, target
 from looptune.tune.execution.lab import PreparedVersion, SweepResult
+from looptune.tune.execution.local_executor import HERE
 from looptune.tune.measure.build_steps import Finalist
 from looptune.tune.measure.evaluate import KernelBuilder
 from looptune.tune.measure.evaluate import compiler as compiling_process
@@ -31,7 +32,7 @@ from looptune.tune.space.space import Configuration
 from looptune.tune.store.store import Row, Store
 from tests.helpers.fake_finals import Asked, match
 from tests.helpers.fake_tasks import timed
-from tests.helpers.other_compilers import ROWS, OtherCpu, TooLarge, Unable, WrongElsewhere
+from tests.helpers.other_compilers import ROWS, Fatal, OtherCpu, TooLarge, Unable, WrongElsewhere
 
 KERNEL = """
 void f(int n, int m, float A[n][m], float x[m], float y[n]) {
@@ -113,6 +114,20 @@ def test_a_finalist_that_its_own_compiler_makes_wrong_is_no_winner(tmp_path: Pat
     assert result.versions["wrong"] == len(last) >= 2
     default = next(entry for entry in result.entries if entry.name == "default")
     assert default.verified.startswith("WRONG: y[")
+
+
+@pytest.mark.wide
+def test_a_finalist_that_ends_its_process_is_no_winner(tmp_path: Path) -> None:
+    """The finals go on with the others, in another process."""
+    prepared = with_compilers(prepare(request(tmp_path)), Fatal, None)
+    with Store.open(tmp_path / "other.sqlite") as store:
+        (found,) = finals.run([match(prepared, store, "", UNROLL)], HERE, 1).finals
+        last = rows(store, "final")
+    crashed = last[UNROLL].outcome
+    assert isinstance(crashed, Crashed)
+    assert crashed.message.startswith("in the finals: SIGABRT")
+    assert found.refused == {UNROLL: crashed}
+    assert [*found.us] == [*found.proofs] == [*found.sources] == [""]
 
 
 @pytest.mark.sampled(2)

@@ -32,7 +32,7 @@ class FinalsRequest:
 
     All are compared with the fastest and with the version ``default``; versions that are surely slower leave early.
     ``energy``: the energy of the others is measured after the rounds. ``energy_decides``: that of all is measured,
-    and of those near the least energy, or the least EDP, in several windows.
+    and of those near the least energy, or the least EDP, in several windows. ``trial``: each is only run.
     """
 
     finalists: Mapping[str, PickledValue]
@@ -42,6 +42,7 @@ class FinalsRequest:
     screened_us: Mapping[str, float] = field(default_factory=dict)
     energy: bool = False
     energy_decides: bool = False
+    trial: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +100,10 @@ class Finals:
             runs |= {name: run for name, (run, _) in by_hand.items()}
             # looptune does not know what such a kernel, or a library, computes with
             rates |= dict.fromkeys(by_hand, MATRIX_RATE)
+        if lineup.trial:
+            for sample in samplers.values():
+                sample()
+            return Times({}, wrong, over_limit=over_limit)
         leaving, limit_s = lineup.finalists.keys() - {lineup.default}, self.device.job.finals_s
         patience_s, fewest = (limit_s, 1) if self.device.job.finals_end else (2 * limit_s, FEWEST)
 

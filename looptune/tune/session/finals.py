@@ -484,17 +484,59 @@ def _race(
     refused = {n: {t: f for t, f in own.items() if isinstance(f, Outcome)} for n, own in finalists.items()}
     tasks: dict[int, tuple[Any, ...]] = {n: (matches[n].request(own),) for n, own in built.items()}
     found: dict[int, Finals] = {}
-    failed: list[Reply] = []
+    failed: list[int] = []
     for lab, reply in measure_all(workers, tasks | dict.fromkeys(beside, ())):
         if lab in originals.untimed:
             originals.keep(lab, reply)
         elif isinstance(reply, TaskResult):
             found[lab] = matches[lab].store_times(_returned(reply, Times), refused[lab])
         else:
-            failed.append(reply)
-    for reply in failed:
-        _returned(reply, Times)
+            failed.append(lab)
+    for lab in failed:
+        found[lab] = _race_without_failing(matches[lab], lab, built[lab], refused[lab], workers)
     return found
+
+
+def _race_without_failing(
+    match: KernelFinals,
+    lab: int,
+    built: Mapping[str, PickledValue],
+    refused: Mapping[str, Outcome],
+    workers: Workers,
+) -> Finals:
+    """Return finals that have failed, without the versions and hand-written kernels that fail by themselves.
+
+    Each is tried alone: a version that crashes or hangs ends the process that measures all. Raises TargetError if
+    what is left fails once more.
+    """
+    request = match.request(built)
+
+    def reply_to(asked: FinalsRequest) -> Reply:
+        ((_, reply),) = measure_all(workers, {lab: (asked,)})
+        return reply
+
+    alone = {
+        text: reply_to(replace(request, finalists={text: f}, by_hand=None, trial=True)) for text, f in built.items()
+    }
+    refused = {**refused, **{text: why for text, reply in alone.items() if (why := _failure(reply)) is not None}}
+    by_hand = None if match.by_hand is None else _failure(reply_to(replace(request, finalists={}, trial=True)))
+    wrong = {} if by_hand is None else {"hand-written": by_hand.message}
+    left = {text: f for text, f in built.items() if text not in refused}
+    again = replace(request, finalists=left, by_hand=None if wrong else match.by_hand)
+    times = _returned(reply_to(again), Times) if left else Times({})
+    return match.store_times(replace(times, wrong={**times.wrong, **wrong}), refused)
+
+
+def _failure(reply: Reply) -> Crashed | TimedOut | None:
+    """Return why something that was tried has failed, or None."""
+    match reply:
+        case TaskError(message):
+            return Crashed(f"in the finals: {message}")
+        case Crashed(message):
+            return Crashed(f"in the finals: {message}")
+        case TimedOut():
+            return reply
+    return None
 
 
 def _conclude(matches: Sequence[KernelFinals], found: dict[int, Finals], known: _Replies, workers: Workers) -> None:
