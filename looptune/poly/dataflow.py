@@ -23,7 +23,7 @@ from looptune.ir.rewrite import walk_stmts
 from looptune.poly.coalesce import coalesce
 from looptune.poly.data_conditions import DataCondition
 from looptune.poly.dependence import conflict
-from looptune.poly.domain import Statement
+from looptune.poly.domain import Statement, pass_condition_name
 from looptune.poly.isl_objects import Space, union
 from looptune.poly.reduction import accumulation
 
@@ -319,7 +319,7 @@ def _owners(
     """Yield the blocks that write the scalar first, with how many loops are around them and what runs in them.
 
     ``ifs`` are around the body: what they ask is not asked in it. Where a bound or condition reads the scalar, what is
-    inside counts as reading it too, and that comes before all that the block writes.
+    inside counts as reading it too, and that comes before all that the block writes. A ``while`` reads it before.
     """
     if array not in space.memoized(("names", id(body)), lambda: referenced_names(body)):
         return
@@ -329,7 +329,7 @@ def _owners(
         match stmt:
             case Loop(_, lo, hi, inner) if array not in names_in((lo, hi)):
                 yield from _owners(space, inner, array, depth + 1, ifs)
-            case While(cond, inner) if array not in names_in(cond):
+            case While(_, inner):
                 yield from _owners(space, inner, array, depth + 1, ifs)
             case If(cond, then, other) if array not in names_in(cond):
                 yield from _owners(space, then, array, depth, ifs + 1)
@@ -342,7 +342,8 @@ def _running(space: Space, body: tuple[Stmt, ...], ifs: int) -> frozenset[str]:
     def running() -> frozenset[str]:
         inside = {n.name for n in walk_stmts(body) if isinstance(n, Assign)}
         evaluated = (s for s in space.nest.statements.values() if s.is_condition in inside)
-        return frozenset(inside | {s.name for s in evaluated if s.data_conditions[-1].ifs >= ifs})
+        passes = {pass_condition_name(n) for n in walk_stmts(body) if isinstance(n, While)}
+        return frozenset(inside | passes | {s.name for s in evaluated if s.data_conditions[-1].ifs >= ifs})
 
     return space.memoized(("running", id(body), ifs), running)
 

@@ -5,7 +5,8 @@
       for j in i+1..n: S1          S0: { [i] : 0 <= i < n }                         at time (0, i, 0, 0, 0)
 
 What is not affine is over-approximated: a statement under such a condition MAY run, a loop with such a bound is open on
-that side, and ``while`` is a loop from 0 without end. Each is reported as an ``Unanalysable``. An ``if`` adds no
+that side, and ``while`` is a loop from 0 without end. Each is reported as an ``Unanalysable``. The condition of a
+``while`` is a statement of its own, which runs once in a pass, before all others of the pass. An ``if`` adds no
 dimension: its statements are numbered with those around it, and count as reading what the condition reads; transforms
 move an ``if`` as a whole.
 """
@@ -68,7 +69,7 @@ class Statement:
     ``exact``: it runs in every iteration of the domain. ``conditions`` are the expressions that decide whether it runs;
     the last of them is ``guard`` (or its negation) if the statement is the first of a branch: nothing runs between the
     two. ``data_conditions`` are those that are not affine, in parts. ``is_condition``: the statement only evaluates the
-    last of them, for another statement.
+    last of them, for the statement of this name; or, with its own name, the condition of its innermost ``while``.
     """
 
     name: str
@@ -345,15 +346,24 @@ class _Walker:
         ))  # fmt: skip
 
     def passes(self, loop: While, place: _Place) -> None:
-        """``while`` as a loop that counts its passes."""
+        """``while`` as a loop that counts its passes, each of which begins with the evaluation of its condition."""
         var = next(v for v in (f"pass{k}" for k in range(len(self.used_names) + 1)) if v not in self.used_names)
         self.used_names.add(var)
         what = f"the condition {expression_text(loop.cond)} of a while loop"
         unknown = Unanalysable(what, _span(loop.cond, loop), passes=True)
-        inside = place.with_condition(f"{var} >= 0", False, (loop.cond,), (unknown,))
-        self.block(
-            loop.body, replace(inside, loops=(*place.loops, loop), dims=(*place.dims, var), time=(*place.time, var))
-        )
+        inside = place.with_condition(f"{var} >= 0", False, (), (unknown,))
+        inside = replace(inside, loops=(*place.loops, loop), dims=(*place.dims, var), time=(*place.time, var))
+        self.pass_condition(loop, replace(inside, time=(*inside.time, "-1")))
+        self.block(loop.body, inside)
+
+    def pass_condition(self, loop: While, place: _Place) -> None:
+        """Add the statement that evaluates the condition of a ``while``; a copy of the loop has one of its own."""
+        called, taken = pass_condition_name(loop), {s.name for s in self.statements}
+        while called in taken:
+            called += "_"
+        asked = Assign(Var(called, loop.cond.dtype), loop.cond, name=called, span=_span(loop.cond, loop))
+        self.assign(asked, place, None)
+        self.statements[-1] = replace(self.statements[-1], is_condition=called)
 
     def branch(self, cond: Expr, taken: bool, place: _Place, start: int) -> _Place:
         """Inside an ``if``: the affine parts of its condition hold, the others may be either way."""
@@ -374,6 +384,11 @@ class _Walker:
 
     def affine(self, e: Expr, place: _Place) -> str | None:
         return _affine(e, self.known, place.scope, self.terms, place.least)
+
+
+def pass_condition_name(loop: While) -> str:
+    """Return the name of the statement that evaluates the condition of a ``while``, which has a number of its own."""
+    return f"while{loop.number}_if"
 
 
 def _span(e: Expr, around: While) -> Span:

@@ -64,7 +64,7 @@ def parallel_reductions(model: Scop, verdict: Verdict) -> tuple[ReorderedReducti
 def reductions_of(model: Scop, statements: Iterable[str]) -> tuple[ReorderedReduction, ...]:
     """Return the reductions to which the ``statements`` add, in textual order, without those that are exact."""
     mine = set(statements)
-    into = [model.space.accesses[name][0] for name in model.statements if name in mine]
+    into = [a for name in model.statements if name in mine for a in model.space.accesses[name][:1]]
     return tuple(
         dict.fromkeys(
             ReorderedReduction(a.reduces, a.text, a.span) for a in into if a.reduces is not None and not a.exact

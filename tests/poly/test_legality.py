@@ -244,6 +244,36 @@ def test_while_is_a_loop_without_end() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("body", "kinds"),
+    [("for i in range(n):\n        e = max(e, A[i])", "r"),
+     ("e = 0.0\n    for i in range(n):\n        e = max(e, A[i])\n    for i in range(n):\n        A[i] = B[i]", "rp"),
+     ("for i in range(n):\n        e = A[i]\n        B[i] = e", "s"),
+     ("for i in range(n):\n        t = A[i]\n        B[i] = t\n    e = t", "s"),
+     ("for i in range(n):\n        e = max(e, A[i])\n        if e > 1.0:\n            B[i] = 1.0", "s"),
+     ("for i in range(n):\n        while A[i] > e:\n            A[i] = A[i] / 2.0", "p"),
+     ("for i in range(n):\n        while A[i] > e:\n            A[i] = A[i] / 2.0\n        e = A[i]", "s")],
+)  # fmt: skip
+def test_a_while_reads_its_condition_before_its_pass(body: str, kinds: str) -> None:
+    """Loops in a pass depend on what its condition reads only by their own accesses."""
+    model = model_of(f"while e > B[0]:\n    {body}", "A n, B n", "e t")
+    loops = {f: s for s in model.statements.values() for f in s.loops[1:2] if isinstance(f, Loop)}
+    inside = [[n for n, s in model.statements.items() if s.loops[1:2] == (f,)] for f in loops]
+    assert "".join(parallel(model, names, 3).kind[0] for names in inside) == kinds
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [("t = A[k]\n    while t > 1.0:\n        t = t / 2.0\n        B[k] += 1.0", "parallel"),
+     ("while t > 1.0:\n        t = t / 2.0\n        B[k] += 1.0", "sequential"),
+     ("while A[0] > B[k]:\n        for i in range(n):\n            A[i] -= 1.0", "sequential"),
+     ("while B[k] > 0.0:\n        for i in range(n):\n            B[k] -= A[i]", "parallel"),
+     ("while B[0] > 0.0:\n        B[k] = 1.0", "sequential")],
+)  # fmt: skip
+def test_a_loop_around_a_while_carries_what_its_condition_reads(code: str, kind: str) -> None:
+    assert verdict(model_of(f"for k in range(n):\n    {code}", "A n, B n", "t"), 1) == kind
+
+
 def test_a_condition_reads_what_it_tests() -> None:
     """The statements under an if depend on the writes of its condition."""
     code = "for i in range(1, n):\n    if A[i - 1] > 0.0:\n        B[i] = 1.0\n    A[i] = 2.0"

@@ -25,6 +25,7 @@ from looptune.ir.nodes import Annotation, Arg, Assign, Const, Directive, Expr, L
 from looptune.ir.rewrite import map_blocks, rewrite, substitute, walk, walk_stmts
 from looptune.ir.simplify import add, ceil_div, div, mul, sub
 from looptune.poly.affine import Least, lower_bound
+from looptune.poly.domain import pass_condition_name
 from looptune.poly.loop_context import LoopContext
 from looptune.poly.scop import Order, SchedulePiece, name, to_isl
 
@@ -420,8 +421,13 @@ def isl_conjunction(when: str, condition: str) -> str:
 
 
 def statement_names(body: Stmt | tuple[Stmt, ...]) -> frozenset[str]:
-    """Return the names of the original statements in a tree."""
-    return frozenset(n.name for n in walk_stmts(body) if isinstance(n, Assign))
+    """Return the names of the original statements in a tree, and of those that evaluate conditions of ``while``."""
+    return frozenset(statement_name(n) for n in walk_stmts(body) if isinstance(n, Assign | While))
+
+
+def statement_name(stmt: Assign | While) -> str:
+    """Return the name of an assignment, or of the statement that evaluates the condition of a ``while``."""
+    return stmt.name if isinstance(stmt, Assign) else pass_condition_name(stmt)
 
 
 def restrict_schedule(order: Order, names: Collection[str]) -> dict[str, tuple[SchedulePiece, ...]]:

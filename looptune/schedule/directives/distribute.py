@@ -33,6 +33,7 @@ from looptune.schedule.directives.base import (
     Transform,
     reject_arguments,
     restrict_schedule,
+    statement_name,
     statement_names,
 )
 
@@ -128,7 +129,7 @@ class Distribute(Transform):
 
 def _later(site: DirectiveSite) -> Sequence[str]:
     """Return the statements after the loop in the loop around."""
-    names = [n.name for n in walk(site.block) if isinstance(n, Assign)]
+    names = [statement_name(n) for n in walk_stmts(site.block) if isinstance(n, Assign | While)]
     inside = statement_names(site.loop)
     return names[max(k for k, n in enumerate(names) if n in inside) + 1 :]
 
@@ -178,8 +179,8 @@ def _cut_before(loop: Loop) -> list[tuple[str, Directive | None]]:
             case Assign() | Loop() | While() | If():
                 cut = next((d for d in node.directives if d.name == "cut"), cut)
         match node:
-            case Assign():
-                found.append((node.name, cut))
+            case Assign() | While():
+                found.append((statement_name(node), cut))
                 cut = None
     return found
 
