@@ -14,6 +14,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from looptune.ir.accumulators import is_shareable
 from looptune.ir.c_printer import C_TYPES, declaration
 from looptune.ir.c_printer import body as body_of
 from looptune.ir.def_use import locals_declared_in, names_in, referenced_names, target_name, written_names
@@ -32,7 +33,6 @@ from looptune.ir.nodes import (
 )
 from looptune.ir.rewrite import walk
 from looptune.ir.simplify import is_integer
-from looptune.lower.accumulators import is_shareable
 
 if TYPE_CHECKING:
     from looptune.frontend.signature import Head

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
+from looptune.ir.accumulators import Accumulator
 from looptune.ir.def_use import names_in, referenced_names, written_names
 from looptune.ir.intervals import affine_terms, never_equal
 from looptune.ir.nodes import Assign, Expr, If, Load, Local, Loop, Stmt, Var, While
 from looptune.ir.rewrite import walk, walk_stmts
-from looptune.lower.accumulators import Accumulator
 
 LANE = "lane__number"
 """The variable that says which lane of its team a thread is."""

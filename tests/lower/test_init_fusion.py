@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from looptune.ir.accumulators import Accumulator
 from looptune.ir.nodes import Const, Load, Var
-from looptune.lower.accumulators import Accumulator
 from looptune.lower.passes.init_fusion import are_disjoint, fuse_initializers
 from looptune.lower.pipeline import lower
 from looptune.lower.team import TeamReduce

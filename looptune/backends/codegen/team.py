@@ -28,7 +28,7 @@ from looptune.lower.tiles import WIDE
 
 if TYPE_CHECKING:
     from looptune.backends.codegen.writer import KernelWriter
-    from looptune.lower.accumulators import Accumulator
+    from looptune.ir.accumulators import Accumulator
     from looptune.lower.plan import Kernel
 
 SERIAL = 8

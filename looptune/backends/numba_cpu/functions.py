@@ -45,7 +45,7 @@ from looptune.lower.plan import FinishedPlan, HostLoop, Kernel, Launch, Plan, St
 from looptune.lower.signature import half_scalars
 
 if TYPE_CHECKING:
-    from looptune.lower.accumulators import Accumulator
+    from looptune.ir.accumulators import Accumulator
     from looptune.lower.team import TeamReduce
 
 

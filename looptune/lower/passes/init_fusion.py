@@ -28,7 +28,7 @@ from looptune.lower.passes.scalar_replacement import never_alias
 from looptune.lower.team import Phase, TeamBranch, TeamLoop, TeamReduce, TeamSingle
 
 if TYPE_CHECKING:
-    from looptune.lower.accumulators import Accumulator
+    from looptune.ir.accumulators import Accumulator
 
 
 def fuse_initializers(phases: tuple[Phase, ...]) -> tuple[Phase, ...]:

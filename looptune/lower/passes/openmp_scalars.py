@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from looptune.ir.accumulators import Accumulator, ignores_nan, is_shareable
 from looptune.ir.def_use import referenced_names, take_name
 from looptune.ir.nodes import Assign, Binary, Codelet, If, Load, Local, Loop, Node, Stmt, Var, While
 from looptune.ir.rewrite import rewrite
 from looptune.lower.accumulation_guards import accumulation_guard
-from looptune.lower.accumulators import Accumulator, ignores_nan, is_shareable
 
 
 def accumulate_in_scalars(codelet: Codelet) -> Codelet:

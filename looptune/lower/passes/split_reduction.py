@@ -32,6 +32,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from looptune.core.errors import InfeasibleDirective
+from looptune.ir.accumulators import Accumulator, ignores_nan
 from looptune.ir.c_printer import expression_text
 from looptune.ir.def_use import (
     assigned_targets,
@@ -74,7 +75,6 @@ from looptune.ir.rewrite import (
 )
 from looptune.ir.simplify import add, ceil_div, div, max_of, min_of, mul, sub
 from looptune.lower.accumulation_guards import AccumulationGuard, accumulation_guard
-from looptune.lower.accumulators import Accumulator, ignores_nan
 from looptune.lower.passes.array_copies import (
     ArrayCopies,
     array_extents,

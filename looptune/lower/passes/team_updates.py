@@ -14,7 +14,7 @@ from looptune.lower.passes.init_fusion import are_disjoint
 from looptune.lower.team import Phase, TeamBranch, TeamLoop, TeamReduce
 
 if TYPE_CHECKING:
-    from looptune.lower.accumulators import Accumulator
+    from looptune.ir.accumulators import Accumulator
     from looptune.lower.plan import Kernel, Plan
 
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from looptune.ir.accumulators import Accumulator, ignores_nan
 from looptune.ir.def_use import names_in, referenced_names, take_name, written_names
 from looptune.ir.nodes import Assign, If, Load, Local, Loop, Node, Reduction, Stmt, Var
 from looptune.ir.rewrite import rewrite
-from looptune.lower.accumulators import Accumulator, ignores_nan
 from looptune.lower.passes.scalar_replacement import replace_team_scalars, replace_with_scalars
 from looptune.lower.team import (
     Phase,
