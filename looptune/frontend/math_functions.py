@@ -130,6 +130,7 @@ _OF_BSD: Mapping[str, tuple[str, str]] = {
 }  # fmt: skip
 _CONSTANTS: Mapping[str, Const] = {
     "nan": Const(math.nan, "float64"), "nanf": Const(math.nan, "float32"),
+    "__builtin_nan": Const(math.nan, "float64"), "__builtin_nanf": Const(math.nan, "float32"),
     "__builtin_huge_val": Const(math.inf, "float64"), "__builtin_huge_valf": Const(math.inf, "float32"),
     "__builtin_inf": Const(math.inf, "float64"), "__builtin_inff": Const(math.inf, "float32"),
 }  # fmt: skip

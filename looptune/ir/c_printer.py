@@ -131,7 +131,8 @@ def constant(c: Const) -> str:
         return f"{c.value}{ {'int64': 'L', 'uint32': 'u', 'uint64': 'ul'}.get(c.dtype, '') }"
     value = float(c.value)
     if math.isnan(value) or math.isinf(value):
-        return "NAN" if math.isnan(value) else "INFINITY" if value > 0 else "-INFINITY"
+        kind = "f" if c.dtype == "float32" else ""  # GCC's functions, for the macros stand in a header
+        return f'__builtin_nan{kind}("")' if math.isnan(value) else f"{'-' * (value < 0)}__builtin_inf{kind}()"
     return decimal(c) + ("f" if c.dtype == "float32" else "")
 
 
