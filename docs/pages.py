@@ -24,7 +24,8 @@ from looptune.schedule.directives.base import Example, Transform
 
 LANGUAGE = Path(__file__).parent / "directives.md"
 STAGES = {
-    "storage": "first: the dependences are found anew after it, and all other directives are judged by them",
+    "division": "first: it makes other statements, and all other directives apply to the loops that result",
+    "storage": "after `prefix`: the dependences are found anew after it, and all other directives are judged by them",
     "split": "after `expand`: it splits loops, and the directives for a loop apply to every piece",
     "nest": "after `distribute`: it orders the loops of a nest",
     "join": "after `permute`: it merges several loops into one",

@@ -403,7 +403,10 @@ class Local(Node):
 
 @dataclass(frozen=True, slots=True)
 class Codelet(Node):
-    """A function to compile: its parameters, locals and statements."""
+    """A function to compile: its parameters, locals and statements.
+
+    ``derivation``: how it was made of the codelet of the text, whose statements are others; None if it was not.
+    """
 
     name: str
     params: tuple[Array | Scalar, ...]
@@ -411,6 +414,36 @@ class Codelet(Node):
     body: tuple[Stmt, ...]
     label: str = ""
     directives: tuple[Directive, ...] = field(default=(), compare=False, repr=False)
+    derivation: Derivation | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixDivision:
+    """The codelet ``after`` the loop called ``number`` of ``text`` was divided into parts.
+
+    ``before`` is ``text`` with scalars for what that loop carries in arrays. ``loops`` are the numbers of the loops
+    over the parts: that of their sums, of the values before them, and of the rest. ``names`` has for each value that
+    the loop carries the arrays of sums and of values before the parts, and the scalars of a sum and of a part.
+    """
+
+    text: Codelet
+    before: Codelet
+    after: Codelet
+    number: int
+    loops: tuple[int, int, int]
+    names: tuple[tuple[str, str, str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """The steps by which a codelet was made of another one; each begins with what the one before it has made."""
+
+    steps: tuple[PrefixDivision, ...]
+
+    @property
+    def codelet(self) -> Codelet:
+        """Return the codelet that was made: the assignments of later trees are instances of its statements."""
+        return self.steps[-1].after
 
 
 Expr = Const | Var | Load | Binary | Unary | Call | Select | Cast

@@ -40,9 +40,9 @@ LEAVES = frozenset({Var, Const})
 def _children(cls: Any) -> tuple[tuple[str, bool], ...]:
     """Return the fields of a node class that can hold nodes, and whether each is a tuple.
 
-    Spans and directives are kept.
+    Spans, directives and derivations are kept.
     """
-    plain = ("str", "int", "bool", "Mode", "Literal", "tuple[int", "tuple[str", "Annotations")
+    plain = ("str", "int", "bool", "Mode", "Literal", "tuple[int", "tuple[str", "Annotations", "Derivation")
     held = (f for f in fields(cls) if f.name not in ("span", "directives") and not str(f.type).startswith(plain))
     return tuple((f.name, str(f.type).startswith("tuple")) for f in held)
 

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Literal
 
 import islpy as isl
 
-from looptune.ir.nodes import Codelet, Expr, Load, Loop, Var
+from looptune.ir.nodes import Codelet, Derivation, Expr, Load, Loop, Var
 from looptune.poly.bounds_check import check_bounds, sizes_outside
 from looptune.poly.coalesce import union_by_halves
 from looptune.poly.happens_before import combines, happens_before
@@ -35,6 +35,7 @@ from looptune.poly.instance_maps import InstanceMaps, Unprovable, compare, depen
 from looptune.poly.isl_limits import IslLimitExceeded, isl_operation_limit
 from looptune.poly.legality import LoopDependences
 from looptune.poly.local_values import changed_reads, cross_thread_reads
+from looptune.poly.prefix_proof import division_error, without_sums
 from looptune.poly.register_demotion import RegisterMismatch, demote_registers
 from looptune.poly.witness import ViolatedDependence, Violation, assignments_text, find_witness, lexmin_pair
 
@@ -77,6 +78,11 @@ def prove(
     try:
         with isl_operation_limit(MOST if most is None else most):
             known = sizes if sizes is not None else {}
+            if finished.derivation is not None and original.derivation is None:
+                wrong = _derived(original, finished.derivation, known)
+                if wrong is not None:
+                    return wrong
+                original = finished.derivation.codelet
             copies = compare(original, demote_registers(with_sizes(finished, known)), known)
             return _proved(copies, reassociate, shared)
     except RegisterMismatch as wrong:
@@ -85,6 +91,26 @@ def prove(
         return Proof("unknown", str(reason))
     except IslLimitExceeded:
         return Proof("unknown", TOO_INVOLVED)
+
+
+def _derived(original: Codelet, derivation: Derivation, sizes: Mapping[str, int]) -> Proof | None:
+    """Return a failure unless each step of the derivation computes what the codelet before it does.
+
+    A divided prefix sum is compared as a whole; that its parts without their sums run what the loop runs, in the order
+    of the loop, is proved as for other trees.
+    """
+    for step in derivation.steps:
+        same = original.body == step.text.body
+        pairs = [] if same else [(original, step.text)]
+        wrong = division_error(step)
+        if wrong is not None:
+            return Proof("failed", wrong)
+        for before, after in (*pairs, (step.before, without_sums(step))):
+            proof = _proved(compare(before, demote_registers(with_sizes(after, sizes)), sizes), False, frozenset())
+            if proof.verdict != "proved":
+                return proof
+        original = step.after
+    return None
 
 
 def _proved(copies: InstanceMaps, reassociate: bool, shared: frozenset[str]) -> Proof:

@@ -1,6 +1,7 @@
 """Apply the directives of a codelet: bind each to its loop, judge it, apply it, verify the tree, record it.
 
-    snapshot, expand first, since the dependences are found anew then
+    prefix           first, since it makes other statements
+    snapshot, expand then, since the dependences are found anew
     distribute       before all others, which can be for the pieces
     permute …        whole nests, outermost first
     fuse             outermost first, so that inner loops can be fused as well
@@ -45,9 +46,18 @@ from looptune.schedule.binding import (
     number_fission_parts,
     rebind_fused,
 )
-from looptune.schedule.directives.base import DirectiveSite, NewSchedule, Rewrite, check_copies, splice, statement_names
+from looptune.schedule.directives.base import (
+    FIRST_STAGES,
+    DirectiveSite,
+    NewSchedule,
+    Rewrite,
+    check_copies,
+    splice,
+    statement_names,
+)
 from looptune.schedule.directives.distribute import cuts, without_cuts
 from looptune.schedule.directives.generation import GeneratedTransform
+from looptune.schedule.division import divided
 from looptune.schedule.expansion import expansion_steps, one_by_variable, with_copies
 from looptune.schedule.messages import directive_text, explain_refusal, list_reductions, loop_name
 from looptune.schedule.parallel_loops import (
@@ -71,7 +81,7 @@ class ScheduleResult:
     """A scheduled codelet with the directives that were applied.
 
     ``order``: when each statement of ``expanded`` runs in ``codelet``, as far as the directives for whole nests
-    determine it; ``expanded`` is the codelet given, with its variables expanded.
+    determine it; ``expanded`` is the codelet given, with its prefix sums in parts and its variables expanded.
     """
 
     codelet: Codelet
@@ -113,7 +123,7 @@ def schedule(
     ``sums``: each step says which sums it reorders.
     """
     run = _distributed(analysis, placed, values if values is not None else {}, target, keep_going, sums)
-    bound = _bind(run.codelet, placed, target, lambda stage: stage not in ("storage", "split"))
+    bound = _bind(run.codelet, placed, target, lambda stage: stage not in FIRST_STAGES)
     run = run.apply_to_nests(bound, target)
     nests = dict(run.order)
     if run.fused_into:
@@ -138,6 +148,7 @@ def _distributed(
     sums: bool,
 ) -> Scheduler:
     run = Scheduler(analysis, analysis.codelet, dict(analysis.model.order()), values, keep_going, sums)
+    run = run.divide(_bind(run.codelet, placed, target, lambda stage: stage == "division"))
     run = run.expand(_bind(run.codelet, placed, target, lambda stage: stage == "storage"))
     bound = _bind(run.codelet, placed, target, lambda stage: stage == "split")
     if not bound and next(cuts(run.codelet.body), None) is None:
@@ -176,6 +187,28 @@ class Scheduler:
     def current_tree(self) -> ScheduledTree:
         return ScheduledTree(self.analysis, self.codelet.body, self.order)
 
+    def divide(self, bound: Sequence[BoundDirective]) -> Scheduler:
+        """Apply the directives that make other statements; the analysis is that of the codelet they make."""
+        if not bound:
+            return self
+        text, known = self.codelet, self.analysis.prefix_cache
+        said = tuple((b.loop, b.rank, directive_text(b.directive), b.directive.span) for b in bound)
+        key = ("division", id(text), said, self.keep_going, self.sums)
+        if key not in known:
+            self.apply_in_order(bound)
+            # The codelet is kept as well, so that no other one has its id.
+            known[key] = text, self.analysis, tuple(self.steps)
+        _, anew, steps = known[key]
+        order = dict(anew.model.order())
+        return replace(self, analysis=anew, codelet=anew.codelet, order=order, steps=list(steps))
+
+    def _divide(self, b: BoundDirective, loop: Loop) -> None:
+        self.analysis, sums = divided(self.analysis, b, loop)
+        self.codelet, self.order = self.analysis.codelet, dict(self.analysis.model.order())
+        own = sums if self.sums else ()
+        said, (number, piece) = directive_text(b.directive), b.loop
+        self.steps.append(AppliedDirective(said, loop.var, "proved", number, b.directive, None, piece, own))
+
     def expand(self, bound: Sequence[BoundDirective]) -> Scheduler:
         """Apply the directives that change which variables there are; the analysis is that of the codelet they make."""
         if not bound:
@@ -184,15 +217,16 @@ class Scheduler:
         said = tuple((b.loop, b.rank, directive_text(b.directive), b.directive.span) for b in bound)
         key = ("storage", id(text), said, self.keep_going, tuple(sorted(self.values.items())))
         known: dict[object, Any] = analysis.prefix_cache
+        before = tuple(self.steps)
         if key not in known:
             self.apply_in_order(one_by_variable(text, bound))
             made = self.codelet
             anew = analysis if made is text else Analysis(with_copies(text, made, self.copies), analysis.reassociate)
             # The codelet is kept as well, so that no other one has its id.
-            known[key] = text, anew, expansion_steps(made, self.steps, bound)
+            known[key] = text, anew, expansion_steps(made, self.steps[len(before) :], bound)
         _, anew, steps = known[key]
         order = dict(anew.model.order())
-        return replace(self, analysis=anew, codelet=anew.codelet, order=order, steps=list(steps), copies={})
+        return replace(self, analysis=anew, codelet=anew.codelet, order=order, steps=[*before, *steps], copies={})
 
     def distribute(self, bound: Sequence[BoundDirective], target: str) -> Scheduler:
         """Apply the directives that make several nests of one, or generate them anew."""
@@ -277,7 +311,10 @@ class Scheduler:
         match self.find(b.loop):
             case Loop() as loop:
                 try:
-                    self._apply(b, loop)
+                    if b.transform.stage == "division":
+                        self._divide(b, loop)
+                    else:
+                        self._apply(b, loop)
                 except UnsupportedError as reason:  # too involved
                     raise DirectiveError(f"{directive_text(b.directive)}: {reason.message}", b.directive.span) from None
             case While():

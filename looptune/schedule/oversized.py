@@ -20,7 +20,7 @@ from looptune.schedule import directives
 from looptune.schedule.apply import apply_distribution
 from looptune.schedule.binding import BoundDirective, bind, identity
 from looptune.schedule.directive_lines import DirectiveLine
-from looptune.schedule.directives.base import GPU_THREADS, trip_count
+from looptune.schedule.directives.base import FIRST_STAGES, GPU_THREADS, trip_count
 from looptune.schedule.messages import directive_text
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def oversized_directives(
     codelet = apply_distribution(analysis, placed)
     known = {name: Const(int(v)) for name, v in values.items() if float(v).is_integer()}
     loops = {identity(f): f for f in walk_stmts(codelet.body) if isinstance(f, Loop)}
-    for b in bind(codelet, placed, lambda d: directives.find(d).stage not in ("storage", "split")):
+    for b in bind(codelet, placed, lambda d: directives.find(d).stage not in FIRST_STAGES):
         if gpu and b.transform.threads > GPU_THREADS:
             yield (
                 b,

@@ -138,12 +138,13 @@ KINDS: Mapping[str, Callable[[Site], str]] = {
     "concurrent": lambda s: "concurrent",
     "tensor": lambda s: f"tensor{s.rng.choice(('', ', block 32x32, warp 16x16, strip 16', ', shape 8x8x4'))}",
     "nnan": lambda s: "nnan",
+    "prefix": lambda s: s.rng.choice((f"prefix {s.number()}", "prefix 2, 2", "prefix 3")),
 }
 """A line for each directive there is; ``tests/properties/test_differential.py`` asserts that none is missing."""
 WEIGHTS = {
     "unroll": 10, "tile": 6, "permute": 4, "distribute": 4, "fuse": 3, "fullunroll": 2, "parallel": 3, "box": 3,
     "rfactor": 3, "grid": 2, "gridify": 2, "vectorize": 2, "schedule": 3, "splitat": 2, "skew": 2, "wavefront": 2,
-    "expand": 4, "snapshot": 3, "block": 2,
+    "expand": 4, "snapshot": 3, "block": 2, "prefix": 3,
 }  # fmt: skip
 
 

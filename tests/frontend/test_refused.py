@@ -70,6 +70,8 @@ OTHERWISE: Mapping[str, str] = {
     "the loops are too complex to generate": "likewise",
     "the nest at loop \0 is too complex": "likewise",
     "the accesses to \0 are too complex to analyse": "likewise",
+    "the accesses of loop \0 are too complex": "likewise",
+    "counts in \0: it must be int or long": "a guard: the front end's loops count in these",
     "the analysis failed, which is an error in looptune": "an exception of ours: test_survey",
 }  # fmt: skip
 """Messages without a file, by what they say, with the reason."""

@@ -23,9 +23,17 @@ PACKAGE = ROOT / "looptune"
 
 FOLDERS = ("frontend", "poly", "schedule/directives")
 MODULES = ("schedule/binding", "schedule/apply", "schedule/suggest", "schedule/parallel_loops",
-           "schedule/reduction_clauses", "lower/mapping")  # fmt: skip
+           "schedule/reduction_clauses", "schedule/division", "lower/mapping")  # fmt: skip
 
-ERRORS = ("ParseError", "UnsupportedError", "DirectiveError", "IllegalTransform", "UsageError", "ResourceError")
+ERRORS = (
+    "ParseError",
+    "UnsupportedError",
+    "DirectiveError",
+    "IllegalTransform",
+    "UsageError",
+    "ResourceError",
+    "NoPrefixSum",
+)
 NAMED = ("refuse", "Unsupported")
 """``refuse(what, instead, span)``: "{what} is not accepted in a codelet: write {instead} instead"."""
 AS_THEY_ARE = (*ERRORS, "error")

@@ -32,6 +32,7 @@ from looptune.schedule.directives.pack import Pack
 from looptune.schedule.directives.parallel import NoParallel, Parallel
 from looptune.schedule.directives.permute import Permute
 from looptune.schedule.directives.persistent import Persistent
+from looptune.schedule.directives.prefix import Prefix
 from looptune.schedule.directives.resident import Resident
 from looptune.schedule.directives.reverse import Reverse
 from looptune.schedule.directives.rfactor import RFactor
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from looptune.ir.nodes import Directive
 
 ALL: tuple[type[Transform], ...] = (
+    Prefix,
     Expand,
     Snapshot,
     Schedule,

@@ -217,10 +217,12 @@ class Alternative:
     text: str = ""
 
 
-Stage = Literal["storage", "split", "nest", "join", "mode", "loop"]
-"""In this order. storage: variables get copies, and dependences are found anew · split: a loop becomes several, and
-directives for it go to each · nest: the order of whole nests · join: several loops become one · mode: how loops run ·
-loop: one loop, innermost first."""
+Stage = Literal["division", "storage", "split", "nest", "join", "mode", "loop"]
+"""In this order. division: loops become others of other statements · storage: variables get copies, and dependences are
+found anew · split: a loop becomes several, and directives for it go to each · nest: the order of whole nests · join:
+several loops become one · mode: how loops run · loop: one loop, innermost first."""
+FIRST_STAGES: tuple[Stage, ...] = ("division", "storage", "split")
+"""Those after which the loops are known to which the other directives apply."""
 
 
 @dataclass(frozen=True)

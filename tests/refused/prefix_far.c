@@ -1,0 +1,10 @@
+/* expect:
+FILE:7:20: prefix 16: no iteration of loop i uses what the ones before it have accumulated
+    #pragma looptune prefix 16
+                     ^^^^^^^^^
+*/
+void f(int n, int m, double A[n][n], double x[n], double y[n], float v[n], int k[n]) {
+  #pragma looptune prefix 16
+  for (int i = 1; i < n; i++)
+    y[i] = y[i / 2] + x[i];
+}
