@@ -43,6 +43,7 @@ class Asked(LocalExecutor):
     wrong: tuple[str, ...] = ()
     lineups: list[FinalsRequest] = field(default_factory=list)
     proved: list[list[str]] = field(default_factory=list)
+    built: list[str] = field(default_factory=list)
 
     def open(self, labs: Any, models: Any, jobs: int, timeout_s: float, **options: Any) -> FakeWorkers:  # type: ignore[override]
         self.proved.append([])
@@ -51,6 +52,7 @@ class Asked(LocalExecutor):
     def compiled(self, lab: int, step: str, text: str) -> TaskResult:
         match step:
             case "build":
+                self.built.append(text)
                 return TaskResult(pickle_value(Finalist(_sources(text), Binary("numba-cpu", None, "", {}, (), 0.0))))  # type: ignore[arg-type]
             case "write":
                 return TaskResult(_sources(text))

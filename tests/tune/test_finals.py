@@ -182,6 +182,19 @@ def test_what_fails_takes_no_other_finals_along(tmp_path: Path) -> None:
     assert again[1].refused == found[1].refused
 
 
+def test_what_was_done_before_the_finals_is_not_done_again(prepared: PreparedRun, tmp_path: Path) -> None:
+    place, one = Asked(rounds=3), Asked(rounds=3)
+    with Store.open(tmp_path / "db") as store:
+        plain = match(prepared, store, "", UNROLL)
+        one.open(None, None, 1, 1.0)
+        done = {(step, ""): one.compiled(0, step, "") for step in ("prove", "build")}
+        (found,) = finals.run([replace(plain, done=done)], place, 1).finals
+    assert [*found.us] == ["", UNROLL]
+    assert place.proved == [[], []]
+    assert place.built == [UNROLL]
+    assert found.proofs.keys() == {""}
+
+
 @pytest.mark.wide
 def test_finals_that_fail_although_no_version_does_end_the_command(tmp_path: Path) -> None:
     """Nothing is said of a version that does not fail alone, and the command that is repeated tries them again."""

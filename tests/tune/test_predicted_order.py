@@ -86,7 +86,7 @@ def test_idle_processes_compile_kernels_ahead(tmp_path: Path) -> None:
     assert result.counts["timed"] == 1
 
 
-def test_finalists_compile_while_other_kernels_are_searched(tmp_path: Path) -> None:
+def test_finals_begin_while_other_kernels_are_searched(tmp_path: Path) -> None:
     """Those of a kernel that is done, by processes that have nothing else to do; of the last one, finals are next."""
     asked: list[tuple[int, str, Any, Order]] = []
 
@@ -114,7 +114,9 @@ def test_finalists_compile_while_other_kernels_are_searched(tmp_path: Path) -> N
     parts = [Part(FakeLab(tmp_path / "j"), one, local_sweep.MODEL, finals=finals) for one in spaces]
     given: dict[str, Any] = {"budget": Budget(), "progress": lambda p: None, "first": ()}
     with Store.open(tmp_path / "store") as store:
-        sweeps(parts, store, executor, jobs=1, timeout_s=1.0, **given)
+        done, last = sweeps(parts, store, executor, jobs=1, timeout_s=1.0, **given)
+    assert done.finals == {"loop k: unroll 4": TaskResult("loop k: unroll 4")}
+    assert last.finals == {}
     assert [task for task in asked if task[1] == "finals"] == [(0, "finals", "loop k: unroll 4", LAST)]
 
 

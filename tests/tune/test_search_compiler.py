@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,18 +16,18 @@ from looptune.backends.numba_cpu.backend import NumbaCpu
 from looptune.runtime.device import DeviceInfo
 from looptune.runtime.outcome import COMPILER, Crashed, NotBuilt, OverLimit, Timed, WrongResult
 from looptune.runtime.targets import Model, target
-from looptune.tune.execution.lab import PreparedVersion, SweepResult
+from looptune.tune.execution.lab import FINALS, PreparedVersion, SweepResult
 from looptune.tune.execution.local_executor import HERE
 from looptune.tune.measure.build_steps import Finalist
 from looptune.tune.measure.evaluate import KernelBuilder
-from looptune.tune.measure.evaluate import compiler as compiling_process
-from looptune.tune.measure.finalists import BUILDS, build_check, build_finalist
+from looptune.tune.measure.finalists import CHECKS, build_check, build_finalist
 from looptune.tune.measure.finals_rounds import Finals, FinalsRequest, Times
 from looptune.tune.measure.measuring_device import MeasuringDevice
 from looptune.tune.session import experiment, finals
 from looptune.tune.session.conclude import finals_ahead
 from looptune.tune.session.finals import schedule_finalist
 from looptune.tune.session.prepare import PreparedRun, TuningRequest, prepare, prepare_all
+from looptune.tune.session.search_lab import SearchLab
 from looptune.tune.space.space import Configuration
 from looptune.tune.store.store import Row, Store
 from tests.helpers.fake_finals import Asked, match
@@ -173,10 +173,11 @@ def test_finalists_compile_ahead_only_where_they_are_built_anew(tmp_path: Path) 
     searched = SweepResult("s", {}, (row,), (10.0,), 0, False, 1.0, spent)
     with Store.open(tmp_path / "other.sqlite") as store:
 
-        def ahead(of: PreparedRun) -> list[tuple[str, str]]:
+        def ahead(of: PreparedRun) -> Sequence[tuple[str, str]]:
             return finals_ahead(of, lab_of(of), store, searched)
 
-        assert ahead(prepared) == [(name, "") for name in ("timed", "at_prime_sizes", "at_edge_sizes")]
+        steps = [("prove", ""), ("build", ""), ("at_prime_sizes", ""), ("at_edge_sizes", "")]
+        assert ahead(prepared) == steps
         assert ahead(with_compilers(prepared, search=None)) == []
         assert ahead(replace(prepared, job=replace(prepared.job, finals_end=True))) == []
         match(prepared, store, "").store_times(Times({"": (10.0,) * 30}, {}), {})
@@ -246,12 +247,15 @@ def test_a_gpus_search_is_compiled_by_nvrtc_and_its_finalists_by_numba(tmp_path:
     built = lab.build(version.task.load())
     assert built.load().binary.target == "cuda-c"  # type: ignore[union-attr]
     codelet, cache = schedule_finalist(lab, UNROLL).codelet, tmp_path / "cache"
-    compiling = compiling_process(replace(job, finals_end=False), prepared.context)
-    for name in BUILDS:
-        assert compiling("finals", (name, UNROLL)) is None
+    compiling = SearchLab(KernelBuilder(replace(job, finals_end=False), prepared.context)).compile_setup()
+    for name in CHECKS:
+        assert compiling(FINALS, (name, UNROLL)) is None
     searched = len([*cache.glob("kernel-*.cubin")])
+    ahead = compiling(FINALS, ("build", UNROLL)).load()
+    assert len([*cache.glob("kernel-*.cubin")]) == searched + 1, "what it is verified with was built before"
     made = build_finalist(lab, codelet, UNROLL).load()  # type: ignore[union-attr]
     assert {b.target for b in (made.timed, made.at_prime_sizes, made.at_edge_sizes)} == {"numba-cuda"}
-    assert len([*cache.glob("kernel-*.cubin")]) == searched > 3, "all of it was built before"
+    assert len([*cache.glob("kernel-*.cubin")]) == searched + 1, "all of it was built before"
+    assert ahead.sources == made.sources
     hasty = KernelBuilder(replace(job, finals_s=1e-6), prepared.context)
     assert build_finalist(hasty, codelet, UNROLL).load().timed.target == "cuda-c"  # type: ignore[union-attr]

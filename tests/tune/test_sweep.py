@@ -379,7 +379,7 @@ def test_a_device_goes_to_the_kernel_with_most_left():
     log: list[str] = []
     parts = [Part(FakeLab(Path()), Exhaustive(parse("", "s")), MODEL)] * 2
     with defer_interrupts() as gate:
-        _drive([Taker("few", 2, log), Taker("many", 5, log)], parts, Device(log), gate)
+        _drive([Taker("few", 2, log), Taker("many", 5, log)], parts, Device(log), ({}, {}), gate)
     assert "".join(name[0] for name in log if name in ("few", "many")) == "mmmmffm"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from looptune.runtime.outcome import Outcome
@@ -17,6 +17,8 @@ Order = tuple[bool, float]
 FIRST: Order = (False, 0.0)
 LAST: Order = (True, math.inf)
 """That of what only processes do that have nothing else to do."""
+FINALS = "finals"
+"""The step of work for finals to come; its argument is one of their steps, and a version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ class VersionBuilder(Lab, Protocol):
         work("prepare", configuration) -> PreparedVersion | Outcome  schedule, map and emit; Illegal if it is refused
         work("build", task)            -> built | Outcome
         work("ahead", one of ahead)    -> None                       kernels of a build to come, for the cache
-        work("finals", a check)        -> None                       kernels of a finalist to come, for the cache
+        work(FINALS, (step, version))  -> what the finals' own processes return of it
         measure(built, best)           -> Outcome | NextStep
 
     An exception in work is NotBuilt, one in measure is Crashed. Of the facts of a Timed or a CutOff, ``verify_s`` and
@@ -131,7 +133,7 @@ class SweepResult:
     """The result of a sweep. ``counts``: by outcome class, and ``space`` (its size) and ``duplicate``.
 
     ``timed``: the fastest thousand versions and those that were evaluated first, fastest first; ``times_us``: all
-    medians.
+    medians; ``finals``: what was done for its finals while others were searched, by task.
     """
 
     sweep: str
@@ -142,6 +144,7 @@ class SweepResult:
     interrupted: bool
     elapsed_s: float
     spent: TimeBreakdown
+    finals: Mapping[Any, Any] = field(default_factory=dict)
 
     @property
     def best(self) -> Row | None:

@@ -34,10 +34,8 @@ from looptune.tune.execution.worker_loop import PickledValue, pickle_value
 from looptune.tune.job import Job
 from looptune.tune.measure.build_steps import BuildStep, Built, first_step, plans_of
 from looptune.tune.measure.device_limits import exceeded
-from looptune.tune.measure.finalists import build_check
 from looptune.tune.measure.finals_rounds import Finals, FinalsRequest, Times
 from looptune.tune.measure.measuring_device import MeasuringDevice
-from looptune.tune.space.space import Configuration
 from looptune.tune.store.store import Context
 
 if TYPE_CHECKING:
@@ -45,6 +43,7 @@ if TYPE_CHECKING:
     from looptune.runtime.targets import Target
     from looptune.tune.execution.process import Setup
     from looptune.tune.incumbent import Incumbent
+    from looptune.tune.space.space import Configuration
 
 
 PARTS = 3
@@ -187,10 +186,6 @@ def compiler(
                 return lab.predicted(given)
             case "ahead":
                 lab.build_ahead(given)
-                return None
-            case "finals":
-                name, text = given
-                build_check(lab, lab.scheduled(Configuration(tuple(text.splitlines()))).codelet, text, name)
                 return None
         return lab.build(given)
 

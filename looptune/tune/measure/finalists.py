@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from looptune.core.errors import ResourceError
 from looptune.ir import c_printer
@@ -26,22 +26,13 @@ if TYPE_CHECKING:
     from looptune.backends.base import Backend, Binary
     from looptune.ir.nodes import Codelet
     from looptune.tune.job import Job
+    from looptune.tune.measure.evaluate import KernelBuilder
 
 CHECKS = ("at_prime_sizes", "at_edge_sizes")
 """What a finalist is verified with, by the fields of ``Finalist``."""
-BUILDS = ("timed", *CHECKS)
-"""All that is built of it."""
 
 
-class Compilers(Protocol):
-    """The job of a kernel, its target's own compiler and that of its searches, which may be the same."""
-
-    job: Job
-    backend: Backend
-    searching: Backend
-
-
-def build_finalist(lab: Compilers, codelet: Codelet, text: str) -> PickledValue | Outcome:
+def build_finalist(lab: KernelBuilder, codelet: Codelet, text: str) -> PickledValue | Outcome:
     """Return the ``Finalist`` of the version with the directives ``text``, or why there is none.
 
     The target's own compiler may use more of a resource than a device has, where the search's did not.
@@ -60,16 +51,16 @@ def build_finalist(lab: Compilers, codelet: Codelet, text: str) -> PickledValue 
     return pickle_value(Finalist(sources, **built)) if over is None else OverLimit(over)
 
 
-def version_sources(lab: Compilers, codelet: Codelet, timed: Binary) -> VersionSources:
+def version_sources(lab: KernelBuilder, codelet: Codelet, timed: Binary) -> VersionSources:
     """Return the sources of a version that is built for the user's sizes; they are always those of the target."""
     emitted = timed.source if timed.target == lab.backend.name else lab.backend.emit(timed.plan)
     return VersionSources(c_printer.function(codelet), emitted, timed.resources)
 
 
-def build_check(lab: Compilers, codelet: Codelet, text: str, name: str) -> None:
-    """Put kernels of a finalist into the cache, before or beside the process that builds it.
+def build_check(lab: KernelBuilder, codelet: Codelet, text: str, name: str) -> None:
+    """Put kernels with which a finalist is verified into the cache, beside the process that builds the finalist.
 
-    ``name``: which, of ``BUILDS``.
+    ``name``: which, by the fields of ``Finalist``.
     """
     steps = finalist_steps(lab.job, plans_of(lab.job, codelet, text))
     if name in steps and finals_backend(lab, steps) is not lab.searching:
@@ -78,7 +69,7 @@ def build_check(lab: Compilers, codelet: Codelet, text: str, name: str) -> None:
             lab.backend.build_ahead(steps[name].plan(lab.job.prime_problem), 0)
 
 
-def finals_backend(lab: Compilers, steps: Mapping[str, BuildStep]) -> Backend:
+def finals_backend(lab: KernelBuilder, steps: Mapping[str, BuildStep]) -> Backend:
     """Return what compiles a finalist, by its steps.
 
     That is the target's own compiler, unless it takes longer than a short budget has, at the user's sizes or at prime

@@ -25,7 +25,6 @@ from looptune.runtime.timing import at_least, paired_speedup, summary, unpaired_
 from looptune.tune.cost_model import devices
 from looptune.tune.cost_model.occupancy import Occupancy, occupancy
 from looptune.tune.measure import sequential
-from looptune.tune.measure.finalists import BUILDS
 from looptune.tune.measure.reference import NOT_COMPARED, NOT_INDEPENDENTLY, ReferenceResult
 from looptune.tune.measure.sequential import SequentialTimes
 from looptune.tune.results.result import Entry, KernelOccupancy, Result, Sources, to_record
@@ -94,15 +93,15 @@ def finish(
 
 def finals_ahead(
     prepared: PreparedRun, lab: KernelBuilder, store: Store, searched: SweepResult
-) -> list[tuple[str, str]]:
-    """Return the kernels that the finals of a search will compile, as a build of each version and its name.
+) -> list[tuple[finals.Step, str]]:
+    """Return what the finals of a search will build and prove, each a step and a version.
 
-    None where the search has compiled them, in a budget of time, or if the database has the finals.
+    None where the search has compiled the finalists, in a budget of time, or if the database has the finals.
     """
     if prepared.job.target.search_backend is None or prepared.job.finals_end:
         return []
     match = _match(prepared, lab, store, searched)
-    return [] if match.earlier() is not None else [(name, text) for name in BUILDS for text in match.texts]
+    return [] if match.earlier() is not None else match.first_tasks
 
 
 def _with_ablation(
@@ -161,6 +160,7 @@ def _match(prepared: PreparedRun, lab: KernelBuilder, store: Store, searched: Sw
     return KernelFinals(
         lab, store, searched.sweep, prepared.model, among, default, prepared.by_hand, request.seed,
         request.fresh, "final" if request.objective == "time" else "energy", screened_us, is_final, request.objective,
+        searched.finals,
     )  # fmt: skip
 
 

@@ -40,6 +40,7 @@ from looptune.tune.session.budget import Budget, search_budget
 from looptune.tune.session.conclude import finals_ahead, finish
 from looptune.tune.session.predicted_time import predict_spaces, screening_model, time_model
 from looptune.tune.session.prepare import PreparedRun, single_version_command
+from looptune.tune.session.search_lab import SearchLab
 from looptune.tune.session.sweep import Part, sweeps
 from looptune.tune.session.transfer_prior import transfer_prior
 from looptune.tune.space.space import Configuration, Space
@@ -89,7 +90,7 @@ def run_all(
     searches = predict_spaces(prepared, [_strategy(p, budget, store) for p in prepared], executor)
     parts = [
         Part(
-            KernelBuilder(p.job, p.context, time_model(p), screening_model(p)),
+            SearchLab(KernelBuilder(p.job, p.context, time_model(p), screening_model(p))),
             strategy,
             p.model,
             single_version_command(p),

@@ -66,8 +66,11 @@ LIMIT_S = 600.0
 KEPT = 2000
 """Rounds that are kept, and compared: enough for any interval, and rows stay small."""
 
-Step = Literal["build", "at_prime_sizes", "at_edge_sizes", "prove", "write"]
+Step = Literal["prove", "build", "at_prime_sizes", "at_edge_sizes", "write"]
 """What a helper does with a version; at other sizes: build what it is verified with before "build" needs it."""
+
+ORDER: tuple[Step, ...] = ("prove", "build", "at_prime_sizes", "at_edge_sizes", "write")
+"""What takes longest begins first."""
 
 _T = TypeVar("_T")
 
@@ -186,7 +189,7 @@ class KernelFinals:
     The versions ``texts`` and the hand-written kernels of a file take part. ``default``: the version that all are
     compared with; ``sweep``: the name of the sweep; ``role``: that of the rows stored; ``screened_us``: times from the
     screening, where they are known. ``screening_is_final``: one more run would exceed the time of the finals.
-    ``objective``: what decides.
+    ``objective``: what decides; ``done``: what was done before, by its step and version.
     """
 
     lab: KernelBuilder
@@ -202,6 +205,7 @@ class KernelFinals:
     screened_us: Mapping[str, float] = field(default_factory=dict)
     screening_is_final: bool = False
     objective: Objective = "time"
+    done: Mapping[tuple[Step, str], Reply] = field(default_factory=dict)
 
     def earlier(self) -> Finals | None:
         """Return the earlier finals between exactly these finalists, or the screening's times where these stand.
@@ -300,6 +304,13 @@ class KernelFinals:
         us = self.screened_us
         near = [t for t in self.texts if us.get(t, math.inf) <= LIKE * us.get(self.texts[0], 0.0)]
         return self._matter(simplest(near or self.texts[:1]))
+
+    @property
+    def first_tasks(self) -> list[tuple[Step, str]]:
+        """Return what is done before the finals: proofs of likely winners, the builds, and what these need as well."""
+        checks = CHECKS if self.lab.job.target.search_backend is not None else ()
+        steps: tuple[Step, ...] = ("build", *checks)
+        return [("prove", t) for t in self.likely_winners] + [(step, t) for step in steps for t in self.texts]
 
     def remaining_tasks(self, found: Finals) -> list[tuple[Step, str]]:
         """Return what remains to be done: proofs of the winner and the default, and the sources of the winner."""
@@ -442,17 +453,21 @@ def _build(matches: Sequence[KernelFinals], new: Sequence[int], workers: Workers
 
     Known are the proofs of the versions that will probably win, and the sources of all that are built.
     """
-    likely = [(n, "prove", text) for n in new for text in matches[n].likely_winners]
-    builds = [(n, "build", text) for n in new for text in matches[n].texts]
     anew = [n for n in new if matches[n].lab.job.target.search_backend is not None]
-    checks = [(n, step, text) for step in CHECKS for n in anew for text in matches[n].texts]
-    tasks = likely + builds + checks
-    replies = dict(zip(tasks, compile_all(workers, tasks), strict=True))
+    tasks = [(n, step, text) for n in new for step, text in matches[n].first_tasks]
+    replies = {(n, step, text): reply for n in new for (step, text), reply in matches[n].done.items()}
+    left = [
+        task
+        for task in tasks
+        if task not in replies and not (task[1] in CHECKS and (task[0], "build", task[2]) in replies)
+    ]
+    left.sort(key=lambda task: ORDER.index(task[1]))
+    replies |= dict(zip(left, compile_all(workers, left), strict=True))
     made = {n: {t: _built(replies[n, "build", t], anew=n in anew) for t in matches[n].texts} for n in new}
     written = {
         (n, "write", t): replies[n, "build", t] for n in new for t, f in made[n].items() if isinstance(f, PickledValue)
     }
-    return {task: replies[task] for task in likely} | written, made
+    return {task: reply for task, reply in replies.items() if task[1] == "prove"} | written, made
 
 
 def _built(reply: Reply, *, anew: bool) -> PickledValue | Outcome:

@@ -19,13 +19,15 @@ from typing import TYPE_CHECKING, Any
 
 from looptune.runtime.targets import Model
 from looptune.tune.execution.interrupts import InterruptGate, defer_interrupts
-from looptune.tune.execution.lab import LAST, Progress, SweepResult, VersionBuilder
-from looptune.tune.session.coordinator import AHEAD_OF_BUILD, Coordinator
+from looptune.tune.execution.lab import FINALS, LAST, Progress, SweepResult, VersionBuilder
+from looptune.tune.execution.worker_loop import TaskResult
+from looptune.tune.session.coordinator import Coordinator
 from looptune.tune.space.space import DEFAULT, Configuration
 from looptune.tune.strategies.base import Strategy
 
 if TYPE_CHECKING:
     from looptune.tune.execution.executor import Executor, Workers
+    from looptune.tune.execution.worker import Reply
     from looptune.tune.session.budget import Budget
     from looptune.tune.store.store import Store
 
@@ -36,8 +38,8 @@ class Part:
 
     ``command`` is stored with the rows; with directives added, it measures one of them again. ``first``: configurations
     that are evaluated before the strategy is asked, in addition to those for all parts. ``guesses``: configurations
-    that are evaluated before all of these, which are cut off where they are far slower. ``finals``: returns what is
-    compiled for the finals of the result, which idle processes begin with while the searches of others go on.
+    that are evaluated before all of these, which are cut off where they are far slower. ``finals``: returns what
+    idle processes do for the finals of the result while the searches of others go on, as arguments of the step FINALS.
     """
 
     lab: VersionBuilder
@@ -47,6 +49,13 @@ class Part:
     first: Sequence[Configuration] = ()
     guesses: Sequence[Configuration] = ()
     finals: Callable[[SweepResult], Sequence[Any]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ForFinals:
+    """The key of a ``task`` that is done for finals to come."""
+
+    task: Any
 
 
 def sweeps(
@@ -80,6 +89,7 @@ def sweeps(
     labs, models = [part.lab for part in parts], [part.model for part in parts]
     overlap = executor.overlaps_compilation(models[0].target.name)
     interrupted = False
+    made: tuple[dict[Any, Reply], ...] = tuple({} for _ in parts)
     with defer_interrupts() as gate, executor.open(labs, models, jobs, timeout_s) as workers:
         coordinators = [
             Coordinator(
@@ -89,19 +99,25 @@ def sweeps(
             for number, (name, part) in enumerate(zip(names, parts, strict=True))
         ]  # fmt: skip
         try:
-            _drive(coordinators, parts, workers, gate)
+            _drive(coordinators, parts, workers, made, gate)
         except KeyboardInterrupt:
             interrupted = True
-            _receive(coordinators, workers)
+            _receive(coordinators, workers, made)
         finally:
             for coordinator in coordinators:
                 coordinator.abandon()
     results = [coordinator.result(interrupted) for coordinator in coordinators]
     own = (time.thread_time() - own_start) / len(parts)
-    return tuple(replace(r, spent=replace(r.spent, own=own)) for r in results)
+    return tuple(replace(r, spent=replace(r.spent, own=own), finals=f) for r, f in zip(results, made, strict=True))
 
 
-def _drive(coordinators: Sequence[Coordinator], parts: Sequence[Part], workers: Workers, gate: InterruptGate) -> None:
+def _drive(
+    coordinators: Sequence[Coordinator],
+    parts: Sequence[Part],
+    workers: Workers,
+    made: Sequence[dict[Any, Reply]],
+    gate: InterruptGate,
+) -> None:
     running = list(coordinators)
     while True:
         running.sort(key=lambda coordinator: -coordinator.left)
@@ -115,19 +131,22 @@ def _drive(coordinators: Sequence[Coordinator], parts: Sequence[Part], workers: 
         naps = [nap for coordinator in running if (nap := coordinator.nap_s()) is not None]
         with gate.open():
             workers.sleep(0.0 if any(asked) else min(naps, default=None))
-        _receive(coordinators, workers)
+        _receive(coordinators, workers, made)
         for coordinator in running:
             coordinator.admit()
 
 
 def _compile_finals(number: int, part: Part, ended: Coordinator, workers: Workers) -> None:
-    """Let processes that have nothing else to do compile what the finals of a search that has ended need."""
+    """Let processes that have nothing else to do begin with the finals of a search that has ended."""
     if part.finals is not None:
         for task in part.finals(ended.result(interrupted=False)):
-            workers.compile(number, AHEAD_OF_BUILD, "finals", task, order=LAST)
+            workers.compile(number, ForFinals(task), FINALS, task, order=LAST)
 
 
-def _receive(coordinators: Sequence[Coordinator], workers: Workers) -> None:
-    """Keep what has been said by now."""
+def _receive(coordinators: Sequence[Coordinator], workers: Workers, made: Sequence[dict[Any, Reply]]) -> None:
+    """Keep what has been said by now; a task for finals that has failed is done again there."""
     for answer in workers.replies():
-        coordinators[answer.lab].receive(answer)
+        if not isinstance(answer.key, ForFinals):
+            coordinators[answer.lab].receive(answer)
+        elif isinstance(answer.reply, TaskResult):
+            made[answer.lab][answer.key.task] = answer.reply
