@@ -48,11 +48,12 @@ from looptune.ir.nodes import (
     While,
 )
 from looptune.ir.rewrite import map_blocks, renaming, rewrite, rewrite_stmts, substitute, walk, walk_stmts
-from looptune.ir.simplify import add, ceil_div, fold, max_of, min_of, mul, sub
+from looptune.ir.simplify import BIG_STEP, add, ceil_div, fold, max_of, min_of, mul, sub
 from looptune.ir.verify import verify
 from looptune.poly.access import source_text
 from looptune.poly.delinearization import polynomial
 from looptune.poly.dependence import conflict
+from looptune.poly.isl_limits import QUESTION, IslLimitExceeded, isl_operation_limit
 from looptune.poly.legality import LoopDependences
 from looptune.poly.scop import Scop, build
 
@@ -112,11 +113,23 @@ class PrefixLoop:
         loop = _loop(codelet, number)
         _check_counter(codelet, loop)
         scalar, stored = _with_scalars(codelet, loop)
-        return _Judgement(codelet, scalar, _loop(scalar, number), build(scalar), stored).result()
+        loop = _loop(scalar, number)
+        carried = _carried(loop)
+        return _Judgement(codelet, scalar, loop, build(scalar), stored).result(carried)
 
     def divided(self, length: int) -> PrefixDivision:
         """Return the codelet with the loop in parts of ``length`` iterations."""
         return _Division(self, length, declared_names(self.codelet)).made()
+
+
+def is_prefix_sum(codelet: Codelet, number: int) -> bool:
+    """Tell whether the loop of this number may be one that can be divided; its other dependences are not looked at."""
+    try:
+        with isl_operation_limit(QUESTION):
+            PrefixLoop.of(codelet, number)
+    except (NoPrefixSum, IslLimitExceeded):
+        return False
+    return True
 
 
 def _loop(codelet: Codelet, number: int) -> Loop:
@@ -237,21 +250,12 @@ class _Judgement:
     model: Scop
     stored: Mapping[str, Assign]
 
-    def result(self) -> PrefixLoop:
-        values = tuple(map(self.value, self.carried()))
+    def result(self, carried: Sequence[str]) -> PrefixLoop:
+        values = tuple(map(self.value, carried))
         kept = self.needed(values)
         self.check_scalars(values, kept)
         self.check_arrays(kept)
         return PrefixLoop(self.text, self.codelet, self.loop, values, filtered(self.loop.body, kept))
-
-    def carried(self) -> list[str]:
-        """Return the scalars that may have in an iteration what another one has assigned."""
-        body = self.loop.body
-        scalars = [s.target.name for s in walk_stmts(body) if isinstance(s, Assign) and isinstance(s.target, Var)]
-        found = [v for v in dict.fromkeys(scalars) if v in upward_exposed_uses(body)]
-        if not found:
-            raise NoPrefixSum(f"no iteration of loop {self.loop.var} uses what the ones before it have accumulated")
-        return found
 
     def updates(self, scalar: str) -> list[Assign]:
         assigns = (s for s in walk_stmts(self.loop.body) if isinstance(s, Assign))
@@ -323,6 +327,17 @@ class _Judgement:
                             raise NoPrefixSum(
                                 f"what loop {self.loop.var} accumulates reads {read.text}, which the loop has written"
                             )
+
+
+def _carried(loop: Loop) -> list[str]:
+    """Return the scalars that may have in an iteration what another one has assigned."""
+    assigns = (s for s in walk_stmts(loop.body) if isinstance(s, Assign))
+    scalars = dict.fromkeys(s.target.name for s in assigns if isinstance(s.target, Var))
+    exposed = upward_exposed_uses(loop.body)
+    found = [v for v in scalars if v in exposed]
+    if not found:
+        raise NoPrefixSum(f"no iteration of loop {loop.var} uses what the ones before it have accumulated")
+    return found
 
 
 def _calls(value: Expr, scalar: str) -> bool:
@@ -410,6 +425,8 @@ class _Division:
         end = add(start, length)
         total = sub(loop.hi, loop.lo)
         whole = isinstance(total, Const) and int(total.value) % self.length == 0
+        if self.length > BIG_STEP:  # the sum might exceed the type
+            return start, add(start, min_of(length, sub(loop.hi, start)))
         return start, end if whole else min_of(end, loop.hi)
 
     def sums(self, names: Sequence[Names]) -> Loop:

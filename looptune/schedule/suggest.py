@@ -1,6 +1,7 @@
 """Legal alternatives to a refused directive; each of them has been judged.
 
-division   ->  ``rfactor`` of a loop that accumulates into different elements, as a histogram does
+division   ->  ``rfactor`` of a loop that accumulates into different elements, as a histogram does; ``prefix`` of one
+               that carries prefix sums
 any        ->  what its class offers as ``alternatives``; after ``distribute``
 parallel   ->  with its reduction; after ``expand`` or ``snapshot``; on another loop; with ``assume``
 """
@@ -15,6 +16,7 @@ from looptune.core.errors import DirectiveError, IllegalTransform, LooptuneError
 from looptune.ir.def_use import target_name
 from looptune.ir.nodes import Array, Assign, Codelet, Const, Directive, If, Local, Loop, Node, While
 from looptune.ir.rewrite import rewrite, substitute, walk
+from looptune.poly.prefix_sum import is_prefix_sum
 from looptune.schedule import directives
 from looptune.schedule.apply import ScheduleResult, schedule
 from looptune.schedule.array_parts import parts_that_fit
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 _ENOUGH = 3
 PARTS = 4096
 """Of a loop whose parts have copies of arrays: a warp for each multiprocessor of a large GPU."""
+LENGTH = 32
+"""Iterations of the parts of a prefix sum."""
 _FILE = "suggestion"
 
 
@@ -89,11 +93,13 @@ def alternatives(
 def division(
     analysis: Analysis, placed: Sequence[DirectiveLine], loop: Loop, values: Mapping[str, int | float]
 ) -> Suggestion | None:
-    """Return the directive that divides a loop whose iterations accumulate into different elements of arrays.
+    """Return the directive that divides a loop that carries prefix sums, or accumulates into different elements.
 
     None if the loop is another one, or if it cannot be divided.
     """
     verdict = verdict_of(analysis, loop)
+    if verdict.kind == "sequential":
+        return _prefix(analysis, placed, loop, values)
     if verdict.kind != "reduction" or not reductions(loop, verdict).wrong:
         return None
     names = {target_name(r.target) for r in reductions(loop, verdict).reduces}
@@ -102,6 +108,32 @@ def division(
     return (
         Suggestion(f"`{text}` divides it among threads", (line,)) if _legal(analysis, placed, (line,), values) else None
     )
+
+
+def _prefix(
+    analysis: Analysis, placed: Sequence[DirectiveLine], loop: Loop, values: Mapping[str, int | float]
+) -> Suggestion | None:
+    """Return the directive that divides a prefix sum into parallel parts, or None."""
+    if analysis.codelet.derivation is not None or not is_prefix_sum(analysis.codelet, loop.number):
+        return None
+    text = f"prefix {LENGTH}"
+    line = f"loop {loop.number}: {text}"
+    legal = has_parallel_parts(analysis, (*placed, *parse_lines((line,), _FILE)), loop, values)
+    return Suggestion(f"a prefix sum: `{text}` divides it among threads", (line,)) if legal else None
+
+
+def has_parallel_parts(
+    analysis: Analysis, placed: Sequence[DirectiveLine], loop: Loop, values: Mapping[str, int | float]
+) -> bool:
+    """Tell whether the directives ``placed`` divide a prefix sum into parts that are parallel."""
+    try:
+        done = schedule(analysis, placed, values, keep_going=True).codelet
+    except LooptuneError:
+        return False
+    steps = done.derivation.steps if done.derivation is not None else ()
+    parts = {number for step in steps for number in (step.loops[0], step.loops[2])}
+    modes = {f.mode for f in walk(done.body) if isinstance(f, Loop) and f.number in parts}
+    return any(step.number == loop.number for step in steps) and modes == {"parallel"}
 
 
 def sized_arrays(codelet: Codelet, names: Collection[str], values: Mapping[str, int | float]) -> Iterator[Local]:

@@ -1,5 +1,5 @@
 /* expect:
-FILE:8:31: a part has 2 to 1,048,576 iterations, not 1
+FILE:8:31: a part has 2 to 1,073,741,824 iterations, not 1
     #pragma looptune prefix 16, 1
                                 ^
 */

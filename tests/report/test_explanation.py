@@ -226,6 +226,24 @@ def test_known_sizes_give_launches() -> None:
     assert "  runs as 2 kernels, 14 launches\n    host t: 7 times\n" in loops.text(found)
 
 
+PREFIX = "void f(int n, int x[n]) { for (int i = 1; i < n; i++) x[i] += x[i - 1]; }\n"
+
+
+def test_a_prefix_sum_is_shown_with_the_directive_that_divides_it() -> None:
+    """Where its parts are known to be independent; with `parallel`, the refusal names it."""
+    found = explained(PREFIX)
+    assert "flow on x, when n=3; a prefix sum: `prefix 32` divides it among threads\n" in loops.text(found)
+    assert json.record(found)["loops"][0]["division"] == ["loop 1: prefix 32"]
+    refused = explained(PREFIX.replace("for", "\n#pragma hmppcg parallel\nfor")).directives[0]
+    assert ("loop 1: prefix 32",) in [s.lines for s in refused.suggestions]
+    for other in (
+        PREFIX.replace("for", "\n#pragma looptune prefix 8\nfor"),
+        PREFIX.replace("+= x", "+= 2 * x"),
+        PREFIX.replace("x[i] += x[i - 1]", "if (x[i] > 0) x[x[i]] += x[i - 1]"),
+    ):
+        assert "`prefix" not in loops.text(explained(other))
+
+
 COUNTS = "void f(int n, int x[n], int h[512][512]) { for (int i = 0; i < n; i++) h[x[i]][x[i]]++; }\n"
 
 

@@ -39,7 +39,7 @@ class LoopFacts:
     that has to happen in the order of the iterations. ``data``: the subscript that comes from data, where the loop is
     sequential because two iterations access the same element for some data. ``carried``: the scalar that an iteration
     may read before it sets it, and that another one may have set, where that shows that the loop is sequential.
-    ``division``: the directive that divides a loop whose iterations accumulate into different elements.
+    ``division``: the directive that divides a loop that carries prefix sums, or accumulates into different elements.
     """
 
     number: int
@@ -76,12 +76,13 @@ def with_division(
     facts: LoopFacts, analysis: Analysis, placed: Sequence[DirectiveLine], values: Mapping[str, int | float],
     accepted: Collection[str] = (),
 ) -> LoopFacts:  # fmt: skip
-    """Return the facts with the directive that divides the loop among threads, if its iterations reduce into arrays.
+    """Return the facts with the directive that divides the loop among threads.
 
-    It is legal beside those of the text and the ``placed`` ones. None is named if the loop has it already, in the text
-    or among the names of those ``accepted``.
+    There is one if its iterations reduce into arrays, or if it carries prefix sums. It is legal beside those of the
+    text and the ``placed`` ones. None is named if the loop has it already, in the text or among the names of those
+    ``accepted``.
     """
-    if facts.kind != "reduction":
+    if facts.kind not in ("reduction", "sequential") or facts.ordered_at is not None or facts.var == "while":
         return facts
     loops = (f for f, _ in nested_loops(analysis.codelet.body) if isinstance(f, Loop))
     loop = next(f for f in loops if f.number == facts.number)

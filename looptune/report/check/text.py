@@ -126,7 +126,8 @@ def because(f: LoopFacts) -> str:
         *([assignments_text(d.sizes)] if d.sizes else []),
         *([f"the {d.because.what.removeprefix('the ')} holds"] if d.because else []),
     ]
-    return ", ".join([*parts, *([f"when {' and '.join(given)}"] if given else [])])
+    divided = [f.division.text] if f.division is not None else []
+    return "; ".join([", ".join([*parts, *([f"when {' and '.join(given)}"] if given else [])]), *divided])
 
 
 def _function(call: Span) -> str:

@@ -33,8 +33,8 @@ from looptune.schedule.directives.base import DirectiveSite, Example, Rewrite, T
 if TYPE_CHECKING:
     from looptune.ir.nodes import Codelet, Directive, Loop, PrefixDivision
 
-MOST_LENGTH = 2**20
-"""Iterations of a part: the bounds of longer ones might exceed the type of the loop."""
+MOST_LENGTH = 2**30
+"""Iterations of a part."""
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ __builtin_free(A_sums);""",
     "prefix 7": Example(_MORE, refused="loop i carries more than prefix sums: iteration (i_part=0, i=7)"),
     "prefix 4": Example(_TRIANGLE, refused="the bounds of loop j depend on i: they must be made of sizes"),
     "prefix 2": Example(_STEPS, refused="loop i has steps of 2: they must be 1"),
-    "prefix 1": Example(_SCALAR, refused="a part has 2 to 1,048,576 iterations, not 1"),
+    "prefix 1": Example(_SCALAR, refused="a part has 2 to 1,073,741,824 iterations, not 1"),
     "prefix": Example(_SCALAR, refused="prefix needs the iterations of a part"),
     "prefix i:4": Example(_SCALAR, refused="prefix takes the iterations of a part, got 'i'"),
 }  # fmt: skip

@@ -19,8 +19,10 @@ from looptune.tune.space.pragma_choices import pragma_space
 from looptune.tune.space.space import Space, parse
 
 if TYPE_CHECKING:
+    from looptune.core.source import Span
     from looptune.ir.nodes import Codelet
     from looptune.schedule.analysis import Analysis
+    from looptune.schedule.directives.base import Transform
 
 BLOCKS = ("codelet: grid blocksize", "codelet: pack")
 """How the lines of a derived space begin that say which blocks of threads there are."""
@@ -73,19 +75,30 @@ def without_blocks(text: str) -> str:
 
 
 def _check(space: Space, codelet: Codelet) -> None:
-    """DirectiveError at the line of a space file that names no loop of the codelet, or a directive there cannot be."""
-    for line in (line for section in space.sections for line in section.lines):
-        for address in line.addresses:
-            original_loops_at(codelet, address.where, address.loop, line.span)
-        for text in (line.template.pick(index) for index in line.template.cover()):
-            if not text.strip():
-                continue
-            said = directives.current(directive_parser.parse(text, line.span))
-            try:
-                for _, one in directives.find(said).per_loop(said):
-                    directives.find(one).parse(one)
-            except DirectiveError as error:
-                raise DirectiveError(error.message, line.span) from error
+    """DirectiveError at the line of a space file that names no loop of the codelet, or a directive there cannot be.
+
+    Where a directive divides loops, the lines after it may name those that it makes: they are looked for when it is
+    applied.
+    """
+    for section in space.sections:
+        divided = False
+        for line in section.lines:
+            for address in line.addresses if not divided else ():
+                original_loops_at(codelet, address.where, address.loop, line.span)
+            words = [line.template.pick(index) for index in line.template.cover()]
+            kinds = [_kind(text, line.span) for text in words if text.strip()]
+            divided = divided or any(kind.stage == "division" for kind in kinds)
+
+
+def _kind(text: str, span: Span) -> type[Transform]:
+    """Return the transform of a directive. Raises DirectiveError if it takes no such arguments."""
+    said = directives.current(directive_parser.parse(text, span))
+    try:
+        for _, one in directives.find(said).per_loop(said):
+            directives.find(one).parse(one)
+    except DirectiveError as error:
+        raise DirectiveError(error.message, span) from error
+    return directives.find(said)
 
 
 def space_file(file: Path) -> Path | None:

@@ -2,6 +2,7 @@
 
     vectors     on a CPU, loops along rows inside, see ``vector_order``; parts of sums, see ``core_parts``
     histograms  copies of arrays for parts of loops that accumulate into any of their elements, see ``histograms``
+    prefix sums parallel parts of loops that carry running sums, see ``prefix_sums``
     forms       copies of what iterations use one after the other, loops split where their dependences are
     products    register tiles of both parallel loops, on a GPU with tiles in shared memory, on a CPU in vector order
     volumes     on a GPU, grids over three of more than two parallel loops, and the others in the thread
@@ -45,6 +46,7 @@ from looptune.tune.space import (
     histograms,
     matrix_units,
     owners,
+    prefix_sums,
     single_loops,
     sums_at_once,
     time_steps,
@@ -102,6 +104,7 @@ def derive(
         ("A part of the sums for each core, all from one read.", core_parts.sections(found)),
         ("A copy of an array for each part of a loop that accumulates into any of its elements.",
          histograms.sections(found)),
+        ("Prefix sums in parallel parts, and the sums of the parts too.", prefix_sums.sections(found)),
         ("Copies of what iterations use one after the other, and loops split where one depends on another.",
          _forms(found)),
         ("Products: several rows and columns a thread, and what they read in shared memory; or the order that a CPU's "
@@ -114,6 +117,7 @@ def derive(
         ("Waves of tiles that the threads of a block share.", shared_waves(found)),
         ("A block of threads for each of many small problems.", grid_choices.batches(found)),
         ("Threads with a recurrence each, unrolled, in small blocks.", grid_choices.recurrences(found)),
+        ("Prefix sums in parallel parts, of rows that are many.", prefix_sums.sections(found, many=True)),
         ("Orders in which more loops are parallel than in the text.", _schedules(found)),
         ("Waves of tiles, where every loop of a nest carries a dependence.", tiled_waves(found)),
         ("Rows that become columns, in tiles that are read along rows and written along rows.",

@@ -49,7 +49,10 @@ def check_choices_decided(unit: Unit, placed: Sequence[DirectiveLine]) -> None:
 
 def _decides(p: DirectiveLine, c: PragmaChoices, codelet: Codelet) -> bool:
     """Tell whether the directive applies to the loop of the choice and is of a kind that the choice selects."""
-    addressed = tuple(original_loops_at(codelet, p.where, p.loop, p.directive.span))
+    try:
+        addressed = tuple(original_loops_at(codelet, p.where, p.loop, p.directive.span))
+    except DirectiveError:  # a loop that another directive makes
+        return False
     inner = walk_stmts(addressed) if directives.find(p.directive).applies_to_nested else addressed
     on = any(f.number == c.loop for f in inner if isinstance(f, (Loop, While)))
     words = set(map(directives.current_name, re.findall(r"[a-z]+", c.text.lower())))
