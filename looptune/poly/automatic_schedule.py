@@ -12,7 +12,7 @@ scheduling problem, part II", IJPP 21(6), 1992.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
@@ -22,6 +22,7 @@ import islpy as isl
 
 from looptune.poly.dependence import Dependence, pieces
 from looptune.poly.isl_limits import JUDGEMENT, isl_operation_limit
+from looptune.poly.symbolic_sizes import sizes_in, with_parameters, with_values
 
 if TYPE_CHECKING:
     from looptune.poly.loop_generation import LoopNest, Times
@@ -49,13 +50,13 @@ def find_schedule(model: Scop, nest: LoopNest, options: ScheduleOptions, *, reas
     """
     # Each has a limit of its own, so that no schedule depends on which flows are known already.
     with isl_operation_limit(JUDGEMENT):
-        constraints = _constraints(model, nest, reassociate)
+        constraints, sizes = _constraints(model, nest, reassociate)
     with isl_operation_limit(JUDGEMENT), _options(options):
         found = constraints.compute_schedule().get_map()
         maps: dict[str, isl.Map] = {}
         for copy in nest.copies:
             domain = isl.UnionSet.from_set(nest.domain(copy))
-            maps[copy] = isl.Map.from_union_map(found.intersect_domain(domain))
+            maps[copy] = with_values(isl.Map.from_union_map(found.intersect_domain(domain)), sizes)
     return maps
 
 
@@ -74,7 +75,8 @@ def _options(options: ScheduleOptions) -> Generator[None]:
         context.set_schedule_serialize_sccs(0)
 
 
-def _constraints(model: Scop, nest: LoopNest, reassociate: bool) -> isl.ScheduleConstraints:
+def _constraints(model: Scop, nest: LoopNest, reassociate: bool) -> tuple[isl.ScheduleConstraints, Mapping[str, int]]:
+    """Return the constraints, and the values of the parameters that stand for constants in them."""
     names = frozenset(nest.copies)
     within = [d for d in model.dependences if {d.source, d.sink} <= names]
     # Their union, coalesced, takes isl a hundred times as long where it has a facet for each two pairs of accesses.
@@ -95,10 +97,13 @@ def _constraints(model: Scop, nest: LoopNest, reassociate: bool) -> isl.Schedule
     kept = union(lambda d: d.array in shared or not (is_local(d) or d.commutes(reassociate)))
     reuse = union(lambda d: is_local(d) and d.array not in shared and not d.commutes(reassociate))
     lasting = union(lambda d: d.array in shared)
+    sizes = sizes_in((domain.identity(), kept, arrays, lasting, values, reuse))
+    domain = with_parameters(domain.identity(), sizes).domain()
+    kept, arrays, lasting, values, reuse = (with_parameters(m, sizes) for m in (kept, arrays, lasting, values, reuse))
     constraints = isl.ScheduleConstraints.on_domain(domain).set_context(nest.context())
     constraints = constraints.set_validity(kept.union(values)).set_proximity(arrays.union(values))
     constraints = constraints.set_coincidence(arrays.union(lasting).union(values))
-    return constraints.set_conditional_validity(values, reuse)
+    return constraints.set_conditional_validity(values, reuse), sizes
 
 
 def _union(model: Scop, maps: Iterable[isl.Map]) -> isl.UnionMap:

@@ -12,7 +12,7 @@ NaN and Inf must be where the reference has them, and nowhere else.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -21,6 +21,8 @@ import numpy as np
 from looptune.core.short_floats import SHORT_EPS, is_float
 
 NOTHING: Mapping[str, float] = MappingProxyType({})
+PIECE = 1 << 17
+"""So many elements are worked on at once: they stay in a core's cache."""
 # Two float sums of K random terms differ by about 0.5 sqrt(K) eps (one sigma); over 10^7 elements the largest is near
 # 3 sqrt(K) eps. A single missing term, 1/K of the value, stays visible up to K of about 6000 in float32.
 _C = 4.0
@@ -87,22 +89,55 @@ def tolerance(
     ``relative``: the errors that the user allows in arrays, relative to an element and the median of its array, since
     factors of products are rounded to fewer bits.
     """
-    finite = np.abs(np.where(np.isfinite(expected), expected, 0).astype(np.float64))
-    nonzero = finite[finite > 0]
-    scale = float(np.median(nonzero)) if nonzero.size else 0.0
+    scale = _median(expected)
     short = SHORT_EPS.get(expected.dtype.name, 0.0)
     computed = np.dtype(np.float32) if short else expected.dtype
     usual = _C * np.sqrt(max(terms, _FEWEST_TERMS)) * float(np.finfo(computed).eps) + _C * short
-    allowed: np.ndarray = max(usual, relative.get(name, 0.0)) * (finite + scale)
+    least = 0.0
     for other in () if doubt is None else (doubt.moved, doubt.contracted):
         if name in other:
-            allowed = np.maximum(allowed, _MARGIN * np.max(_error(expected, other[name]), initial=0.0))
+            least = max(least, _MARGIN * _largest(_pieces(expected, other[name]), _error))
+    allowed = np.empty(expected.shape)
+    factor = max(usual, relative.get(name, 0.0))
+    for part, want in _pieces(allowed, expected):
+        np.maximum(factor * (_magnitude(want) + scale), least, out=part)
     if doubt is not None and name in doubt.wider:
-        error = _error(expected, doubt.wider[name])
-        large = (finite >= scale) & (finite > 0)
-        worst = float(np.max(error[large] / finite[large])) if large.any() else 0.0
-        allowed = np.maximum(allowed, _MARGIN * np.maximum(error, worst * finite))
+        wider = doubt.wider[name]
+        worst = _largest(_pieces(expected, wider), lambda want, exact: _share(want, exact, scale))
+        for part, want, exact in _pieces(allowed, expected, wider):
+            np.maximum(part, _MARGIN * np.maximum(_error(want, exact), worst * _magnitude(want)), out=part)
     return allowed
+
+
+def _magnitude(values: np.ndarray) -> np.ndarray:
+    """Return the absolute values as float64, 0 where one is not finite."""
+    found: np.ndarray = np.abs(np.where(np.isfinite(values), values, 0).astype(np.float64))
+    return found
+
+
+def _median(values: np.ndarray) -> float:
+    """Return the median of the magnitudes that are not 0, 0 without any."""
+    found = np.concatenate([np.zeros(0), *(m[m > 0] for (part,) in _pieces(values) for m in (_magnitude(part),))])
+    return float(np.median(found, overwrite_input=True)) if found.size else 0.0
+
+
+def _share(expected: np.ndarray, exact: np.ndarray, scale: float) -> np.ndarray:
+    """Return the relative errors of the elements that are not small."""
+    size = _magnitude(expected)
+    large = (size >= scale) & (size > 0)
+    found: np.ndarray = _error(expected, exact)[large] / size[large]
+    return found
+
+
+def _largest(parts: Iterable[Sequence[np.ndarray]], values: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> float:
+    return max((float(np.max(values(a, b), initial=0.0)) for a, b in parts), default=0.0)
+
+
+def _pieces(*arrays: np.ndarray) -> Iterator[list[np.ndarray]]:
+    """Yield pieces of arrays of the same size, as views where the arrays are contiguous."""
+    flat = [a.reshape(-1) for a in arrays]
+    for start in range(0, flat[0].size, PIECE):
+        yield [a[start : start + PIECE] for a in flat]
 
 
 def widening(expected: Mapping[str, np.ndarray], terms: int, doubt: RoundingEstimate | None) -> str:
@@ -118,10 +153,8 @@ def widening(expected: Mapping[str, np.ndarray], terms: int, doubt: RoundingEsti
 
 def relative_error(exact: np.ndarray, got: np.ndarray) -> float:
     """Return the largest error of an element, relative to it and the median of the array; 0 where one is not finite."""
-    finite = np.abs(np.where(np.isfinite(exact), exact, 0).astype(np.float64))
-    nonzero = finite[finite > 0]
-    scale = float(np.median(nonzero)) if nonzero.size else 1.0
-    return float(np.max(_error(exact, got) / (finite + scale), initial=0.0))
+    scale = _median(exact) or 1.0
+    return _largest(_pieces(exact, got), lambda want, have: _error(want, have) / (_magnitude(want) + scale))
 
 
 def _error(expected: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -148,10 +181,6 @@ def perturb_by_ulp(arrays: Mapping[str, np.ndarray], seed: int) -> dict[str, np.
                 end = np.where(rng.integers(0, 2, part.size, np.int8), np.inf, -np.inf).astype(array.dtype)
                 np.nextafter(part, end, out=part)
     return moved
-
-
-PIECE = 1 << 17
-"""So many elements are moved at once: they stay in a core's cache."""
 
 
 def _compare_exact(name: str, want: np.ndarray, have: np.ndarray) -> str | None:

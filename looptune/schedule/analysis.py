@@ -54,7 +54,7 @@ class Analysis:
     _graphs: dict[object, Graph] = field(init=False, default_factory=dict)
     _lags: dict[object, int | None] = field(init=False, default_factory=dict)
     _runs: dict[int, bool] = field(init=False, default_factory=dict)
-    _schedules: dict[object, tuple[object, Times]] = field(init=False, default_factory=dict)
+    _schedules: dict[object, tuple[object, Times | IslLimitExceeded]] = field(init=False, default_factory=dict)
     prefix_cache: dict[object, Any] = field(init=False, default_factory=dict, repr=False)
     """What schedules have in common, by the directives that made it; each holds the codelet its key is of."""
 
@@ -183,18 +183,28 @@ class Analysis:
         return self.model.space
 
     def find_schedule(self, nest: LoopNest, options: ScheduleOptions) -> Times:
-        """Return times for the statements of a nest that isl finds, remembered by codelet and place."""
+        """Return times for the statements of a nest that isl finds, remembered by codelet and place.
+
+        IslLimitExceeded where isl gives up, which is remembered too.
+        """
         loops = (n for n in walk_stmts(nest.codelet.body) if isinstance(n, Loop))
         loop = next(islice(loops, nest.place, None))
         # A nest of the text has its dependences there, whatever has become of the nests beside it.
         same = nest.codelet.body is self.codelet.body or any(loop is s for s in self.codelet.body)
         key = (id(loop), None if same else id(nest.codelet.body), options)
         if key not in self._schedules:
-            model = self.model if same else with_dependences(build(nest.numbered), Effort())
-            found = find_schedule(model, nest, options, reassociate=self.reassociate)
+            found: Times | IslLimitExceeded
+            try:
+                model = self.model if same else with_dependences(build(nest.numbered), Effort())
+                found = find_schedule(model, nest, options, reassociate=self.reassociate)
+            except IslLimitExceeded as gave_up:
+                found = gave_up
             # The loops are kept as well, so that no others have their ids.
             self._schedules[key] = ((loop, nest.codelet.body), found)
-        return self._schedules[key][1]
+        times = self._schedules[key][1]
+        if isinstance(times, IslLimitExceeded):
+            raise times
+        return times
 
     def times_of(self, codelet: Codelet, loop: Loop, body: tuple[Stmt, ...]) -> Order:
         return times_of_tree(self.model.space, replace(codelet, body=splice(codelet.body, loop, Rewrite(body))))

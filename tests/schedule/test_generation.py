@@ -90,3 +90,27 @@ def test_a_skewed_nest_is_tiled() -> None:
     """Blocks of time and space, which the dependences of the nest as it is written forbid."""
     tiled = loops(scheduled(SEIDEL, "loop 1: skew i by s, j by 2*s + i", "loop 1: tile s:2, i:3, j:4"))
     assert [f.var for f in tiled] == ["outer_s", "outer_i", "outer_j", "s", "i", "j"]
+
+
+WAVE = """
+void f(int steps, float u[{n}][{n}], float v[{n}][{n}]) {{
+  for (int t = 0; t < steps; t++) {{
+    for (int i = 1; i < {n} - 1; i++)
+      for (int j = 1; j < {n} - 1; j++)
+        v[i][j] = 2 * u[i][j] - v[i][j] + u[i - 1][j] + u[i + 1][j] + u[i][j - 1] + u[i][j + 1];
+    for (int i = 1; i < {n} - 1; i++)
+      for (int j = 1; j < {n} - 1; j++) {{ float s = u[i][j]; u[i][j] = v[i][j]; v[i][j] = s; }}
+  }}
+}}
+"""
+
+
+def test_sizes_that_are_constants_have_the_schedule_of_sizes_that_are_parameters() -> None:
+    lines = ["loop 1: expand s", "loop 1: schedule parallel:outer"]
+    found = []
+    for text in (WAVE.format(n=320), WAVE.replace("int steps,", "int steps, int N,").format(n="N")):
+        result = schedule(Analysis(load(text).codelet), parse_lines(lines))
+        found.append([(f.var, f.mode) for f in walk(result.codelet.body) if isinstance(f, Loop)])
+        proof = prove(load(text).codelet, result.codelet, {"steps": 3, "N": 320})
+        assert proof.verdict == "proved", proof.reason
+    assert found[0] == found[1]

@@ -594,3 +594,11 @@ def test_products_of_doubles_are_first_for_tensor_cores(name: str, lines: tuple[
     assert {*lines, "codelet: { | swizzle 8 }"} <= {*first.splitlines()}
     assert "tensor, block {128x128, 128x64, 64x128}, warp 64x32, shape 16x8x4" in first
     assert "tensor" not in derive(Analysis(load(POLYBENCH / f"{name}.c", dtype="float32").codelet))
+
+
+def test_a_section_whose_conditions_exclude_all_versions_is_not_legal() -> None:
+    codelet = load("void f(int n, float A[n]) { for (int i = 0; i < n; i++) A[i] = 1; }").codelet
+    found = Patterns(Analysis(codelet))
+    lines = ["codelet: grid blocksize {32x8}"]
+    assert found.legal([*lines, "where blocksize(0) > 16"])
+    assert not found.legal([*lines, "where blocksize(0) > 64"])

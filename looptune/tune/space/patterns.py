@@ -141,8 +141,10 @@ class Patterns:
         )
 
     def legal(self, lines: Sequence[str]) -> bool:
-        """Tell whether the first version of a section is legal after ``self.lines``."""
-        version = next(iter(parse("\n".join((*self.lines, *lines)), "<derived>")))
+        """Tell whether the first version of a section is legal after ``self.lines``; no version is none that is."""
+        version = next(iter(parse("\n".join((*self.lines, *lines)), "<derived>")), None)
+        if version is None:
+            return False
         try:
             schedule(self.analysis, parse_lines(version.text.splitlines()))
         except (DirectiveError, IllegalTransform):
