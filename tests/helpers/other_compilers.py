@@ -42,7 +42,7 @@ class Fatal(NumbaCpu):
 
     def load(self, binary: Binary) -> Program:
         if binary.plan.codelet.name == "f" and "unroll" in binary.plan.schedule_text:
-            os.abort()
+            os._exit(3)
         return super().load(binary)
 
 

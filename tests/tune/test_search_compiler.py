@@ -15,6 +15,7 @@ from looptune.backends.base import Backend
 from looptune.backends.numba_cpu.backend import NumbaCpu
 from looptune.runtime.device import DeviceInfo
 from looptune.runtime.outcome import COMPILER, Crashed, NotBuilt, OverLimit, Timed, WrongResult
+from looptune.runtime.problem_sizes import sizes_text
 from looptune.runtime.targets import Model, target
 from looptune.tune.execution.lab import FINALS, PreparedVersion, SweepResult
 from looptune.tune.execution.local_executor import HERE
@@ -24,7 +25,7 @@ from looptune.tune.measure.finalists import CHECKS, build_check, build_finalist
 from looptune.tune.measure.finals_rounds import Finals, FinalsRequest, Times
 from looptune.tune.measure.measuring_device import MeasuringDevice
 from looptune.tune.session import experiment, finals
-from looptune.tune.session.conclude import finals_ahead
+from looptune.tune.session.conclude import _unverified, finals_ahead
 from looptune.tune.session.finals import schedule_finalist
 from looptune.tune.session.prepare import PreparedRun, TuningRequest, prepare, prepare_all
 from looptune.tune.session.search_lab import SearchLab
@@ -116,7 +117,7 @@ def test_a_finalist_that_its_own_compiler_makes_wrong_is_no_winner(tmp_path: Pat
     assert default.verified.startswith("WRONG: y[")
 
 
-@pytest.mark.wide
+@pytest.mark.long
 def test_a_finalist_that_ends_its_process_is_no_winner(tmp_path: Path) -> None:
     """The finals go on with the others, in another process."""
     prepared = with_compilers(prepare(request(tmp_path)), Fatal, None)
@@ -125,7 +126,7 @@ def test_a_finalist_that_ends_its_process_is_no_winner(tmp_path: Path) -> None:
         last = rows(store, "final")
     crashed = last[UNROLL].outcome
     assert isinstance(crashed, Crashed)
-    assert crashed.message.startswith("in the finals: SIGABRT")
+    assert crashed.message.startswith("in the finals: exit code 3")
     assert found.refused == {UNROLL: crashed}
     assert [*found.us] == [*found.proofs] == [*found.sources] == [""]
 
@@ -182,6 +183,25 @@ def test_finalists_compile_ahead_only_where_they_are_built_anew(tmp_path: Path) 
         assert ahead(replace(prepared, job=replace(prepared.job, finals_end=True))) == []
         match(prepared, store, "").store_times(Times({"": (10.0,) * 30}, {}), {})
         assert ahead(prepared) == []
+
+
+@pytest.mark.wide
+def test_a_finalist_that_was_not_verified_at_prime_sizes_is(tmp_path: Path) -> None:
+    """Also where the target's own compiler has compiled the search: it was slower than what is verified there."""
+    one = with_compilers(prepare(request(tmp_path)), WrongElsewhere, None)
+    one = replace(one, job=replace(one.job, target=replace(one.job.target, specializes_sizes=True)))
+    said = f"against f.c at the sizes timed and at {sizes_text(one.job.prime_problem)}"  # type: ignore[arg-type]
+    rows_of = [Row(one.context, text, outcome=replace(timed(10.0), verified=how))
+               for text, how in (("", said), (UNROLL, "against f.c at the sizes timed"), ("far", ""))]  # fmt: skip
+    spent: Any = None
+    searched = SweepResult("s", {}, tuple(rows_of), (), 0, False, 1.0, spent)
+    assert _unverified(one, searched, ("", UNROLL)) == {UNROLL}
+    work = finals.finals_worker(one.job, one.context, {UNROLL})
+    known, unknown = (work("build", text).load() for text in ("", UNROLL))  # type: ignore[union-attr]
+    assert known.at_prime_sizes is None
+    device = MeasuringDevice(one.job)
+    assert device.verify(known) is None
+    assert "y[" in str(device.verify(unknown))
 
 
 def test_what_takes_longer_to_compile_than_a_budget_has_is_raced_as_it_was_searched(tmp_path: Path) -> None:

@@ -32,14 +32,15 @@ CHECKS = ("at_prime_sizes", "at_edge_sizes")
 """What a finalist is verified with, by the fields of ``Finalist``."""
 
 
-def build_finalist(lab: KernelBuilder, codelet: Codelet, text: str) -> PickledValue | Outcome:
+def build_finalist(lab: KernelBuilder, codelet: Codelet, text: str, *, verified: bool = True) -> PickledValue | Outcome:
     """Return the ``Finalist`` of the version with the directives ``text``, or why there is none.
 
-    The target's own compiler may use more of a resource than a device has, where the search's did not.
+    ``verified``: the search has verified what it compiled at prime sizes. The target's own compiler may use more of a
+    resource than a device has, where the search's did not.
     """
-    steps = finalist_steps(lab.job, plans_of(lab.job, codelet, text))
+    steps = finalist_steps(lab.job, plans_of(lab.job, codelet, text), verified=verified)
     backend = finals_backend(lab, steps)
-    if backend is lab.searching:
+    if backend is lab.searching and verified:
         timed = backend.build(steps["timed"].plans.timed)
         return pickle_value(Finalist(version_sources(lab, codelet, timed), timed))
     try:
@@ -86,10 +87,10 @@ def finals_backend(lab: KernelBuilder, steps: Mapping[str, BuildStep]) -> Backen
     return lab.backend
 
 
-def finalist_steps(job: Job, plans: Plans) -> dict[str, BuildStep]:
-    """Return the steps at which a finalist is built, by the names of ``Finalist``."""
+def finalist_steps(job: Job, plans: Plans, *, verified: bool = True) -> dict[str, BuildStep]:
+    """Return the steps at which a finalist is built, by the names of ``Finalist``; see ``build_finalist``."""
     steps = {"timed": BuildStep(plans)}
-    if job.target.search_backend is not None and plans.codelet is not None:
+    if (job.target.search_backend is not None or not verified) and plans.codelet is not None:
         steps["at_prime_sizes"] = BuildStep(plans, at_prime_sizes=True)
         if job.edge_problems:
             steps["at_edge_sizes"] = BuildStep(plans, at_edge_sizes=True)

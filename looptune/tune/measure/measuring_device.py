@@ -120,11 +120,12 @@ class MeasuringDevice:
         return self.searching is self.backend or binary.target != self.searching.name
 
     def verify(self, finalist: Finalist) -> str | None:
-        """Return what is wrong with a finalist that was built anew, at the user's sizes or at others; None if nothing.
+        """Return what is wrong with a finalist, at the user's sizes or at others; None if nothing.
 
-        A finalist that was verified in the search, as it is, is not run again.
+        A finalist that was not built anew, and was verified at all sizes in the search, is not run again.
         """
-        if self.searching is self.backend or not self.is_own(finalist.timed):
+        anew = self.searching is not self.backend and self.is_own(finalist.timed)
+        if not anew and finalist.at_prime_sizes is None:
             return None
         # Where one plan serves all sizes, one binary does.
         other = None if self.job.target.specializes_sizes else finalist.timed

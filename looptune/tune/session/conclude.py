@@ -21,6 +21,7 @@ from looptune.runtime.outcome import (
     WrongResult,
     least_us,
 )
+from looptune.runtime.problem_sizes import sizes_text
 from looptune.runtime.timing import at_least, paired_speedup, summary, unpaired_speedup, without_verdict
 from looptune.tune.cost_model import devices
 from looptune.tune.cost_model.occupancy import Occupancy, occupancy
@@ -160,8 +161,18 @@ def _match(prepared: PreparedRun, lab: KernelBuilder, store: Store, searched: Sw
     return KernelFinals(
         lab, store, searched.sweep, prepared.model, among, default, prepared.by_hand, request.seed,
         request.fresh, "final" if request.objective == "time" else "energy", screened_us, is_final, request.objective,
-        searched.finals,
+        searched.finals, _unverified(prepared, searched, among),
     )  # fmt: skip
+
+
+def _unverified(prepared: PreparedRun, searched: SweepResult, among: Sequence[str]) -> frozenset[str]:
+    """Return those of the versions that were slower than what the search verifies at prime sizes."""
+    odd = prepared.job.prime_problem
+    if odd is None or not prepared.job.target.specializes_sizes:
+        return frozenset()
+    return frozenset(
+        row.directives for row in searched.timed if row.directives in among and sizes_text(odd) not in _verified(row)
+    )
 
 
 def _finalists(prepared: PreparedRun, searched: SweepResult) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -115,14 +115,18 @@ Made = PickledValue | Outcome | ProofSummary | VersionSources | None
 """What a helper returns of a version, by the step."""
 
 
-def finals_worker(job: Job, context: Context) -> Callable[[Step, str], Made]:
-    """Return what a process does that builds finalists of a kernel, and proves and writes its winner."""
+def finals_worker(job: Job, context: Context, unverified: Collection[str] = frozenset()) -> Callable[[Step, str], Made]:
+    """Return what a process does that builds finalists of a kernel, and proves and writes its winner.
+
+    ``unverified``: versions that the search has not verified at prime sizes.
+    """
     lab = KernelBuilder(job, context)
 
     def work(step: Step, text: str) -> Made:
         match step:
             case "build":
-                return build_finalist(lab, schedule_finalist(lab, text).codelet, text)
+                codelet = schedule_finalist(lab, text).codelet
+                return build_finalist(lab, codelet, text, verified=text not in unverified)
             case "at_prime_sizes" | "at_edge_sizes":
                 build_check(lab, schedule_finalist(lab, text).codelet, text, step)
                 return None
@@ -189,7 +193,8 @@ class KernelFinals:
     The versions ``texts`` and the hand-written kernels of a file take part. ``default``: the version that all are
     compared with; ``sweep``: the name of the sweep; ``role``: that of the rows stored; ``screened_us``: times from the
     screening, where they are known. ``screening_is_final``: one more run would exceed the time of the finals.
-    ``objective``: what decides; ``done``: what was done before, by its step and version.
+    ``objective``: what decides; ``done``: what was done before, by its step and version;
+    ``unverified``: versions that the search has not verified at prime sizes.
     """
 
     lab: KernelBuilder
@@ -206,6 +211,7 @@ class KernelFinals:
     screening_is_final: bool = False
     objective: Objective = "time"
     done: Mapping[tuple[Step, str], Reply] = field(default_factory=dict)
+    unverified: Collection[str] = frozenset()
 
     def earlier(self) -> Finals | None:
         """Return the earlier finals between exactly these finalists, or the screening's times where these stand.
@@ -245,7 +251,7 @@ class KernelFinals:
     def labs(self) -> tuple[PlainLab, PlainLab]:
         """Return the laboratory that times the finalists, and the one that times the original loops on one core."""
         job = self.lab.job
-        build = partial(finals_worker, job, self.lab.context)
+        build = partial(finals_worker, job, self.lab.context, frozenset(self.unverified))
         return PlainLab(build, self.lab.measure_setups), PlainLab(build, (partial(sequential_timer, job),))
 
     def request(self, finalists: Mapping[str, PickledValue]) -> FinalsRequest:
@@ -451,7 +457,7 @@ _Finalists = Mapping[int, Mapping[str, PickledValue | Outcome]]
 def _build(matches: Sequence[KernelFinals], new: Sequence[int], workers: Workers) -> tuple[_Replies, _Finalists]:
     """Return what is known of the winners, and the finalists.
 
-    Known are the proofs of the versions that will probably win, and the sources of all that are built.
+    Known are the proofs of likely winners, and the sources of all that are built.
     """
     anew = [n for n in new if matches[n].lab.job.target.search_backend is not None]
     tasks = [(n, step, text) for n in new for step, text in matches[n].first_tasks]
@@ -519,25 +525,22 @@ def _race_without_failing(
     refused: Mapping[str, Outcome],
     workers: Workers,
 ) -> Finals:
-    """Return finals that have failed, without the versions and hand-written kernels that fail by themselves.
+    """Return finals that have failed, without the versions and hand-written kernels that fail when tried alone.
 
-    Each is tried alone: a version that crashes or hangs ends the process that measures all. Raises TargetError if
-    what is left fails once more.
+    Raises TargetError if what is left fails once more.
     """
-    request = match.request(built)
+    trial = replace(match.request(built), trial=True)
 
     def reply_to(asked: FinalsRequest) -> Reply:
         ((_, reply),) = measure_all(workers, {lab: (asked,)})
         return reply
 
-    alone = {
-        text: reply_to(replace(request, finalists={text: f}, by_hand=None, trial=True)) for text, f in built.items()
-    }
-    refused = {**refused, **{text: why for text, reply in alone.items() if (why := _failure(reply)) is not None}}
-    by_hand = None if match.by_hand is None else _failure(reply_to(replace(request, finalists={}, trial=True)))
+    alone = {t: _failure(reply_to(replace(trial, finalists={t: f}, by_hand=None))) for t, f in built.items()}
+    refused = {**refused, **{t: why for t, why in alone.items() if why is not None}}
+    by_hand = None if match.by_hand is None else _failure(reply_to(replace(trial, finalists={})))
     wrong = {} if by_hand is None else {"hand-written": by_hand.message}
-    left = {text: f for text, f in built.items() if text not in refused}
-    again = replace(request, finalists=left, by_hand=None if wrong else match.by_hand)
+    left = {t: f for t, f in built.items() if alone[t] is None}
+    again = replace(match.request(left), by_hand=None if wrong else match.by_hand)
     times = _returned(reply_to(again), Times) if left else Times({})
     return match.store_times(replace(times, wrong={**times.wrong, **wrong}), refused)
 
@@ -545,9 +548,7 @@ def _race_without_failing(
 def _failure(reply: Reply) -> Crashed | TimedOut | None:
     """Return why something that was tried has failed, or None."""
     match reply:
-        case TaskError(message):
-            return Crashed(f"in the finals: {message}")
-        case Crashed(message):
+        case TaskError(message) | Crashed(message):
             return Crashed(f"in the finals: {message}")
         case TimedOut():
             return reply
