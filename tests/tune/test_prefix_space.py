@@ -23,11 +23,15 @@ IMAGE = """void f(int n, int m, float x[n][m], float y[n][m]) {
 
 def test_a_prefix_sum_has_parts_of_parts() -> None:
     """As many levels as leave few values to one thread, read as vectors; a part for each core; none of short loops."""
-    blocks = "codelet: grid blocksize {256x1, 128x1, 64x1}"
+
+    def deep(*numbers: int) -> list[str]:
+        over_sums = f"loop {', '.join(map(str, numbers))}: {{unroll 16 | }}"
+        return ["loop 3, 1: {vectorize 4 | }", over_sums, "codelet: grid blocksize {256x1, 128x1, 64x1}"]
+
     made = derive(Analysis(load(PREFIX, defines={"N": 20_000_000}).codelet)).split("\nor\n")
     own = [
-        ["for gpu", "loop 1: prefix {16, 8, 32}, 64, 64", "loop 3, 1: {vectorize 4 | }", blocks],
-        ["for gpu", "loop 1: prefix {32, 64}, {64, 256}", "loop 3, 1: {vectorize 4 | }", blocks],
+        ["for gpu", "loop 1: prefix {16, 8, 32}, 64, 64", *deep(7, 4, 11, 8, 12)],
+        ["for gpu", "loop 1: prefix {32, 64}, {64, 256}", *deep(7, 4, 8)],
         ["for cpu", "loop 1: prefix {2500000, 10000000, 5000000, 1250000, 312500}"],
     ]
     assert [s.splitlines()[-len(want) :] for s, want in zip(made, own, strict=False)] == own

@@ -88,15 +88,22 @@ def _has_many_rows(found: Patterns, p: _Prefix) -> bool:
 
 
 def _on_gpu(found: Patterns, loops: Sequence[_Prefix]) -> Iterator[str]:
-    """Yield parts that threads read as vectors, in as many levels as the longest loop needs, and in one fewer."""
+    """Yield parts that threads read as vectors, in as many levels as the longest loop needs, and in one fewer.
+
+    Of the loops over sums, several loads are on their way at once.
+    """
     most = max(found.iterations(p.loop) or UNKNOWN for p in loops)
     levels = _levels(most, 16, 64)
     shapes = [(SHORT, (MIDDLE,) * (levels - 1)), *([(WIDE, (LONG,) * (levels - 2))] if levels > 1 else [])]
     for first, others in shapes:
         lines = [line for p in loops for line in _divided(found, p, ", ".join((first, *others)), 1 + len(others))]
         if found.legal(lines):
-            vectors = f"loop {', '.join(_inner(found, loops, lines))}: {{vectorize 4 | }}"
-            yield "\n".join(["for gpu", *lines, *([vectors] if found.legal([*lines, vectors]) else []), BLOCKS])
+            inner, deep = _inner(found, loops, lines)
+            vectors = f"loop {', '.join(map(str, inner))}: {{vectorize 4 | }}"
+            yield "\n".join([
+                "for gpu", *lines, *([vectors] if found.legal([*lines, vectors]) else []),
+                f"loop {', '.join(map(str, deep))}: {{unroll 16 | }}", BLOCKS,
+            ])  # fmt: skip
 
 
 def _levels(iterations: int, first: int, others: int) -> int:
@@ -107,13 +114,17 @@ def _levels(iterations: int, first: int, others: int) -> int:
     return levels
 
 
-def _inner(found: Patterns, loops: Sequence[_Prefix], lines: Sequence[str]) -> Iterator[str]:
-    """Yield the numbers of the loops over the iterations of a part."""
-    steps = {step.number: step for step in _steps(found, lines)}
-    for step in (steps[p.loop.number] for p in loops):
+def _inner(found: Patterns, loops: Sequence[_Prefix], lines: Sequence[str]) -> tuple[list[int], list[int]]:
+    """Return the numbers of the loops over the iterations of a part, and of those over the sums of parts."""
+    steps, first = _steps(found, lines), {p.loop.number for p in loops}
+    divided = {step.number for step in steps}
+    inner, deep = list[int](), list[int]()
+    for step in steps:
         sums = next(f for f in walk_stmts(step.after.body) if isinstance(f, Loop) and f.number == step.loops[0])
-        yield from (str(f.number) for f in sums.body if isinstance(f, Loop))
-        yield str(step.number)
+        own = inner if step.number in first else deep
+        own += [*(f.number for f in sums.body if isinstance(f, Loop)), step.number]
+        deep += [] if step.loops[1] in divided else [step.loops[1]]
+    return inner, deep
 
 
 def _divided(found: Patterns, p: _Prefix, lengths: str, levels: int) -> list[str]:
