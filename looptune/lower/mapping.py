@@ -19,6 +19,7 @@ A loop that reduces may be one of the two, or the only one:
     for i: for j (reduces): y[i] += …        i on y, a block has as many rows as it is high; j on x, its threads a team
     for i (reduces): for j: s[j] += …        j on x, the grid's; i on y
     for i (reduces): s += …                  one block, all of whose threads are a team
+    for b: for i: for j (reduces): s += …    b on y and i on x of the grid, all threads of a block are a team
 """
 
 from __future__ import annotations
@@ -354,13 +355,30 @@ def _shared(loop: Loop, known: frozenset[str]) -> Kernel | None:
         return None
     inner = _inner_axis(loop, known)
     if not loop.reductions:
-        if inner is not None or not needs_team(loop.body) or _for_whole_blocks(loop.body):
+        if inner is not None:
+            return _rows_of_blocks(loop, known)
+        if not needs_team(loop.body) or _for_whole_blocks(loop.body):
             return None
         return _bare((loop,), block_size(loop), loop.body, Team("y" if loop.thread_axis == "x" else "x"))
     if inner is not None and has_disjoint_targets(loop, inner):
         team = Team("x" if loop.thread_axis == "x" else "y", outer=True)
         return _bare((inner,), block_size(loop), (replace(loop, body=inner.body),), team)
     return _bare((), block_size(loop), (loop,), Team("xy")) if is_team_reducible(loop) else None
+
+
+def _rows_of_blocks(loop: Loop, known: frozenset[str]) -> Kernel | None:
+    """Return the kernel of two or three nested parallel loops, each of whose iterations has a block as its team.
+
+    None where nothing in them is for a team, or a directive says which of the loops the threads are.
+    """
+    axes = [loop]
+    while len(axes) < 3 and (inner := _inner_axis(axes[-1], known)) is not None:
+        axes.append(inner)
+    body = axes[-1].body
+    if any(f.thread_axis for f in axes) or not needs_team(body) or _for_whole_blocks(body):
+        return None
+    deep = replace(axes.pop(0), body=()) if len(axes) > 2 else None
+    return replace(_bare(tuple(axes), block_size(loop), body, Team("xy")), z_axis=deep)
 
 
 def _inner_axis(loop: Loop, known: frozenset[str]) -> Loop | None:

@@ -57,6 +57,25 @@ void f(int n, double x[n], double y[n]) {
   }
 }
 """
+BATCH = """
+void f(int n, int m, double A[n][m][m], double x[n][m]) {
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < m; j++) {
+      double t = 0;
+      for (int k = 0; k <= j; k++) t += A[i][j][k] * A[i][j][k];
+      x[i][j] = sqrt(t);
+      for (int k = 0; k <= j; k++) A[i][j][k] /= x[i][j];
+    }
+}
+"""
+DEEP = """
+void f(int n, int m, double A[2][n][m][m], double x[2][n][m]) {
+  for (int h = 0; h < 2; h++)
+    for (int i = 0; i < n; i++)
+      for (int j = 0; j < m; j++)
+        for (int k = j; k < m; k++) x[h][i][j] += A[h][i][j][k];
+}
+"""
 BLOCK = "codelet: grid blocksize 4x2"
 TEAMS = tuple(f"loop {var}: parallel, team" for var in "ijk")
 CASES = {
@@ -74,6 +93,10 @@ CASES = {
                               "loop k: tile k:2", BLOCK), sized((4,), (23,)),
                      ("shared i, i, j, outer_k 8, in the thread k",)),
     "of each row": Case(ROWS, ("loop j: parallel, team", BLOCK), sized((5,), (11,)), ("grid i, shared j 4x2",)),
+    "of rows of a batch": Case(BATCH, ("loop 3: parallel", "loop 4: parallel, team", BLOCK), sized((2, 3), (3, 11)),
+                               ("grid i, j, reduction k, shared k 8x1",)),
+    "of three loops": Case(DEEP, ("loop k: parallel", BLOCK), sized((2, 3), (3, 11)),
+                           ("grid h, i, j, reduction k 8x1",)),
     "in a loop of the host": Case(COLUMNS, ("loop 2: parallel, team", BLOCK), sized((5, 4)),
                                   ("host k", "  shared i 8", "  grid j, i 4x2")),
     "as many as the data say": Case(COUNTED, ("loop i: parallel, team", BLOCK), sized((9,)), ("shared i 8",)),

@@ -174,7 +174,7 @@ def test_what_is_assigned_under_a_condition_is_read_under_it() -> None:
         ("if (x[0] > 2) t = 1; else x[0] = 3; if (x[0] > 2) y[1] = t;", True),
         ("if (n > 3) y[1] = t; t = 1;", True),
         ("if (x[0] > 2) t = 1; for (int i = 0; i < n; i++) { if (x[0] > 2) y[1] = t; x[0] += 1; }", True),
-        ("if (x[0] > 2) t = 1; for (int i = 0; i < n; i++) if (x[0] > 2) y[1] = t;", False),
+        ("if (x[0] > 2) t = 1; for (int i = 0; i < n; i++) if (x[0] > 2) y[i] = t;", False),
         ("for (int i = 0; i < n; i++) t = 1; y[1] = t;", True),
     ],
 )  # fmt: skip

@@ -92,7 +92,7 @@ def test_what_adds_nothing_goes_with_the_first() -> None:
 
 
 def test_a_condition_is_asked_again_where_it_may_have_changed() -> None:
-    one, two = rows(f"{FIRST} {SECOND} if (D[i] > 0) {{ D[i] = 0; D[i + 1] = x; }} if (D[i] > 0) D[i + 2] = x;")
+    one, two = rows(f"{FIRST} {SECOND} if (D[i] > 0) {{ D[i] = 0; D[i + 1] += x; }} if (D[i] > 0) D[i + 2] += x;")
     assert one.count("if (D[i] > 0)") == 2
     assert two.count("if (D[i] > 0)") == 0
 

@@ -602,3 +602,16 @@ def test_a_section_whose_conditions_exclude_all_versions_is_not_legal() -> None:
     lines = ["codelet: grid blocksize {32x8}"]
     assert found.legal([*lines, "where blocksize(0) > 16"])
     assert not found.legal([*lines, "where blocksize(0) > 64"])
+
+
+def test_rows_of_a_batch_have_blocks_as_teams() -> None:
+    text = """void f(int n, int m, float A[n][m][m]) {
+      for (int i = 0; i < n; i++)
+        for (int j = 0; j < m; j++) {
+          float z = 0;
+          for (int k = 0; k < m; k++) z += A[i][j][k];
+          for (int k = 0; k < m; k++) A[i][j][k] /= z;
+        }
+    }"""
+    first = next(iter(parse(derive(Analysis(load(text).codelet), device="gpu"), "<derived>")))
+    assert first.text == "loop 3: parallel\ncodelet: grid blocksize 32x4"

@@ -17,6 +17,8 @@ Without either, the dependence analysis decides: a loop that carries no dependen
 With ``team``, the threads of one block share the iterations, as they do in a loop that reduces; in a loop of the grid,
 the team of each iteration shares them. Neighbouring statements that all need one block are one kernel. Of two loops
 with ``team``, one directly in the other, a block of two dimensions shares the outer one along y and the inner along x.
+In two or three nested parallel loops, each of which is all of the one around it, each iteration of the innermost has a
+block as its team, for its loops that reduce and those with ``team``.
 ``noParallel, team`` has the threads of one block run a sequential loop together, and share the loops in it that have
 ``team``. ``team`` has no effect on a CPU.
 

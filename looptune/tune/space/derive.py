@@ -53,7 +53,7 @@ from looptune.tune.space import (
     uneven_products,
     vector_order,
 )
-from looptune.tune.space.patterns import Patterns, ReductionPattern, outermost
+from looptune.tune.space.patterns import Patterns, ReductionPattern, nested, outermost
 from looptune.tune.space.sums_at_once import VECTORS
 from looptune.tune.space.tiled_waves import shared_waves, tiled_waves
 
@@ -62,6 +62,9 @@ if TYPE_CHECKING:
 
 BLOCKS = "for gpu\ncodelet: grid blocksize {32x8, 16x16, 32x4, 64x4, 128x2, 256x1, 32x2, 32x1}"
 TEAMS = "codelet: grid blocksize {32x8, 32x4, 32x32, 64x4, 128x2, 256x1}"
+SHARED_BLOCKS = "codelet: grid blocksize {32x8, 32x16, 32x32, 16x64}"
+BATCHES = "codelet: grid blocksize {32x4, 32x8, 32x2, 32x1, 32x32}"
+"""Of teams in more than one parallel loop, of which each has a whole block."""
 ROWS = "codelet: grid blocksize {256x1, 128x2, 32x8, 64x4, 32x32}"
 """Of teams that share a row: a wide one has all of it in flight."""
 """Of few threads with long loops: each warp may have a multiprocessor of its own."""
@@ -428,14 +431,16 @@ def _sums(found: Patterns) -> Iterator[str]:
         if (found.iterations(s.loop) or WARP) >= WARP // 2 and found.legal([*lines, line]):
             lines.append(line)
             teams.append(s)
+    around = {identity(loop): sum(map(found.parallel, loops)) for loops, loop in nested(found.body)}
+    blocks = BATCHES if any(around[identity(s.loop)] > 1 for s in teams) else TEAMS
     if lines:
-        yield "\n".join([*lines, TEAMS])
+        yield "\n".join([*lines, blocks])
     wide = [f"loop {loop_label(s.loop)}: vectorize 4" for s in teams if s.contiguous]
     if wide and found.legal([*lines, *wide]):
-        yield "\n".join(["for gpu", *lines, f"{at_loops(s.loop for s in teams if s.contiguous)}: {VECTORS}", TEAMS])
-    yield from _shared(found, teams, lines)
+        yield "\n".join(["for gpu", *lines, f"{at_loops(s.loop for s in teams if s.contiguous)}: {VECTORS}", blocks])
+    yield from _shared(found, teams, lines, BATCHES if blocks == BATCHES else SHARED_BLOCKS)
     if found.distributed_column_sums is not None:
-        yield from _shared(found.distributed_column_sums, found.distributed_column_sums.sums, ())
+        yield from _shared(found.distributed_column_sums, found.distributed_column_sums.sums, (), SHARED_BLOCKS)
     dealt = [s for s in found.sums if found.legal([f"loop {loop_label(s.loop)}: rfactor 4"])]
     dealt = [s for s in dealt if not histograms.is_histogram(found, s.loop)]
     if dealt:
@@ -449,7 +454,7 @@ def _sums(found: Patterns) -> Iterator[str]:
         )
 
 
-def _shared(found: Patterns, sums: Sequence[ReductionPattern], known: Sequence[str]) -> Iterator[str]:
+def _shared(found: Patterns, sums: Sequence[ReductionPattern], known: Sequence[str], blocks: str) -> Iterator[str]:
     """Teams that go along rows or columns as their sums do, with what stands beside these.
 
     Nothing where that is what is ``known``. What goes along columns and adds up nothing has rows of its own.
@@ -460,14 +465,13 @@ def _shared(found: Patterns, sums: Sequence[ReductionPattern], known: Sequence[s
     rows = [band for band in found.stencils if len(band) == 2 and found.strided_nests(band)] if found.lines else []
     if beside == [*known] and not alone and not rows:
         return
-    together = [f"loop {f}: {{ | parallel, team }}" for f in alone]
+    together = [f"loop {f}: {{ parallel, team | }}" for f in alone]
     turned = [f"loop {loop_label(p)}: permute {q.var}, {p.var}" for p, q in rows]
     own = [s for s in sums if not s.around], [s for s in sums if s.around]
     loops = ([*(s.loop for s in some), *(f for s, f in shared if s in some)] for some in own)
     more = [f"{at_loops(sorted(f, key=identity))}: {{ | unroll 4 }}" for f in loops if f]
     jammed = [f"{at_loops(q for _, q in rows)}: {{ | unroll {{2, 4}}, jam }}"] if rows else []
-    yield "\n".join(["for gpu", *found.lines, *beside, *together, *turned, *more, *jammed,
-                     "codelet: grid blocksize {32x8, 32x16, 32x32, 16x64}"])  # fmt: skip
+    yield "\n".join(["for gpu", *found.lines, *beside, *together, *turned, *more, *jammed, blocks])
 
 
 def _upright(found: Patterns, s: ReductionPattern) -> list[str] | None:
