@@ -30,16 +30,24 @@ Batch = Callable[[int], tuple[int, float, float]]
 """Makes at most so many launches: how many it made, and the microseconds they took, at least and at most."""
 
 
-def run_in_batches(batch: Batch, limit: TimeLimit, launches: int, course: Checkpoints | None = None) -> PartialRun:
-    """Run the launches of a plan in batches until they are complete or a limit is exceeded."""
+def run_in_batches(
+    batch: Batch, limit: TimeLimit, launches: int | None, course: Checkpoints | None = None
+) -> PartialRun:
+    """Run the launches of a plan in batches until they are complete or a limit is exceeded.
+
+    ``launches``: their number, None if data decide on it.
+    """
     loop, marks = ("", ()) if course is None else (course.loop, course.after)
     done, us, most_us, size = 0, 0.0, 0.0, 1
     by: list[float] = []
-    while done < launches:
+    while launches is None or done < launches:
         ahead = next((mark for mark in marks if mark > done), launches)
-        made, least, most = batch(min(size, ahead - done))
+        wanted = size if ahead is None else min(size, ahead - done)
+        made, least, most = batch(wanted)
         done, us, most_us = done + made, us + least, most_us + most
-        assert made == min(size, ahead - done + made), "a plan makes the launches that were counted"
+        if launches is None and made < wanted:
+            return PartialRun(us, done, done)
+        assert made == wanted, "a plan makes the launches that were counted"
         allowed_us = limit.by(loop, len(by))
         by += [most_us] * (sum(mark <= done for mark in marks) - len(by))
         if us > allowed_us:
@@ -47,7 +55,8 @@ def run_in_batches(batch: Batch, limit: TimeLimit, launches: int, course: Checkp
         # Later launches of a triangular nest take longer than the average of all so far.
         each_us = max(us / done, least / made if made else 0.0)
         size = min(2 * size, _batch(limit.by(loop, len(by)), each_us))
-    return PartialRun(us, done, launches, None if course is None else Progress(loop, tuple(by)))
+    of = done + 1 if launches is None else launches
+    return PartialRun(us, done, of, None if course is None else Progress(loop, tuple(by)))
 
 
 def _batch(limit_us: float, each_us: float) -> int:
@@ -56,11 +65,12 @@ def _batch(limit_us: float, each_us: float) -> int:
 
 
 def run_watched(
-    call: Callable[[np.ndarray], None], limit: TimeLimit, launches: int, course: Checkpoints | None
+    call: Callable[[np.ndarray], None], limit: TimeLimit, launches: int | None, course: Checkpoints | None
 ) -> PartialRun:
     """Run a plan on a CPU, and stop it when the limit is reached.
 
     ``call(told)`` runs the plan: it counts its launches in ``told[1]`` and returns early once ``told[0]`` is set.
+    ``launches``: their number, None if data decide on it: a run that was told to stop is then one that was stopped.
     """
     told, ended = np.zeros(2, np.int64), threading.Event()
     loop, marks = ("", ()) if course is None else (course.loop, course.after)
@@ -96,4 +106,5 @@ def run_watched(
     by.extend([us] * (sum(mark <= told[1] for mark in marks) - len(by)))
     # The thread may have looked once more after the end.
     pace = None if course is None else Progress(loop, tuple(min(mark_us, us) for mark_us in by))
-    return PartialRun(us, int(told[1]), launches, pace)
+    made = int(told[1])
+    return PartialRun(us, made, made + int(told[0]) if launches is None else launches, pace)

@@ -9,8 +9,8 @@ from types import MappingProxyType
 
 __version__ = "0.1.0"
 
-LOWERINGS = MappingProxyType({"numba-cpu": "23"})
-LOWERING = "23"
+LOWERINGS = MappingProxyType({"numba-cpu": "24"})
+LOWERING = "24"
 """Of all other targets. They change whenever the same directives may give other machine code: results of another
 lowering are not comparable."""
 

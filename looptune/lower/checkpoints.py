@@ -13,7 +13,7 @@ from itertools import accumulate, pairwise
 
 from looptune.ir.nodes import Assign, Const
 from looptune.ir.rewrite import walk
-from looptune.lower.plan import HostIf, HostLoop, Plan, Step, count, evaluate_size
+from looptune.lower.plan import HostIf, HostLoop, Plan, Step, count, data_decide, evaluate_size
 
 PARTS = (64, 16, 8, 4, 2, 1)
 """A mark stands where one in so many of the iterations is made, rounded up."""
@@ -32,7 +32,9 @@ class Checkpoints:
 
 
 def checkpoints(plan: Plan, sizes: Mapping[str, int]) -> Checkpoints | None:
-    """Return the checkpoints of a plan, or None if no host loop has an iteration."""
+    """Return the checkpoints of a plan, or None if no host loop has an iteration, or data decide on launches."""
+    if data_decide(plan):
+        return None
     steps = tuple(_taken(plan.steps, sizes))
     loops = {k: step for k, step in enumerate(steps) if isinstance(step, HostLoop) and not step.blocks_per_sm}
     made = {k: count((loop,), sizes) if len(loops) > 1 else 1 for k, loop in loops.items()}

@@ -52,7 +52,7 @@ def first_infeasible(codelet: Codelet, *, tiles: bool) -> tuple[str, InfeasibleD
         name = PERSISTENT
         check(codelet)
         name = warp_tiles.NAME
-        warp_tiles.check(codelet, lambda: plan_after(codelet, Machine(blocks=True), warp_tiles.BEFORE))
+        warp_tiles.check(codelet, lambda: plan_after(codelet, Machine(blocks=True, host_reads=True), warp_tiles.BEFORE))
     except InfeasibleDirective as no:
         return name, no
     return None

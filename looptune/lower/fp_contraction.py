@@ -19,7 +19,7 @@ from looptune.ir.def_use import target_name
 from looptune.ir.nodes import Assign, Binary, Call, Cast, Expr, If, Load, Node, Select, Stmt, Unary, Var, While
 from looptune.ir.rewrite import walk, walk_stmts
 from looptune.ir.simplify import as_min_max, is_integer
-from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step
+from looptune.lower.plan import HostIf, HostLoop, HostWhile, Kernel, Launch, Plan, Step
 
 if TYPE_CHECKING:
     from looptune.core.floating_point import Contract
@@ -60,7 +60,7 @@ def _marked(steps: Iterable[Step], names: set[str]) -> tuple[Step, ...]:
         match step:
             case Launch(kernel):
                 return Launch(replace(kernel, no_contraction=True)) if kernel.name in names else step
-            case HostLoop(body=body):
+            case HostLoop(body=body) | HostWhile(body=body):
                 return replace(step, body=_marked(body, names))
             case HostIf(_, then, other):
                 return replace(step, then=_marked(then, names), other=_marked(other, names))

@@ -21,12 +21,12 @@ from dataclasses import replace
 from functools import reduce
 
 from looptune.ir.c_printer import C_TYPES, declaration, expression_text, function, statements
-from looptune.ir.nodes import Array, Assign, Binary, Call, Const, Local, Loop, Node, Stmt, Var
+from looptune.ir.nodes import Array, Assign, Binary, Call, Const, Load, Local, Loop, Node, Stmt, Var
 from looptune.ir.rewrite import rewrite, walk
 from looptune.ir.simplify import mul
 from looptune.lower.addresses import without_addresses
 from looptune.lower.cpu_names import CORES, IN_ANY_ORDER
-from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step, with_kernels
+from looptune.lower.plan import HostIf, HostLoop, HostWhile, Kernel, Launch, Plan, Step, with_kernels
 from looptune.lower.team import Phase, TeamBranch, TeamFor, TeamLoop, TeamReduce, TeamSingle, all_phases
 from looptune.lower.temporal_tiles import steps_per_launch
 from looptune.lower.thread_code import map_thread_code
@@ -81,8 +81,14 @@ def _steps(plan: Plan, steps: tuple[Step, ...], indent: str) -> Iterator[str]:
                 yield f"{indent}// {who}"
                 yield indent + _head(Loop(var, lo, hi, (), stride, dtype=lo.dtype))
                 yield from (*_steps(plan, body, indent + "  "), f"{indent}}}")
-            case HostIf(cond, then, other):
-                yield from (f"{indent}// host", f"{indent}if ({expression_text(cond)}) {{")
+            case HostWhile(flag, cond, body):
+                yield f"{indent}// host, which reads {flag}: {expression_text(cond)}"
+                yield f"{indent}while ({flag}[0]) {{"
+                yield from (*_steps(plan, body, indent + "  "), f"{indent}}}")
+            case HostIf(cond, then, other, flag):
+                read = f", which reads {flag}: {expression_text(cond)}" if flag else ""
+                cond = Load(flag, (Const(0),), "int32") if flag else cond
+                yield from (f"{indent}// host{read}", f"{indent}if ({expression_text(cond)}) {{")
                 yield from _steps(plan, then, indent + "  ")
                 if other:
                     yield from (f"{indent}}} else {{", *_steps(plan, other, indent + "  "))

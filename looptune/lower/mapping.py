@@ -7,6 +7,7 @@
                                                 one, in place, without blocks of threads
     loop that reduces, parallel              ─▶ the threads of one block, along one of its dimensions: see ``team``
     loop for a team                          ─▶ the same; neighbours that also need one block are the same kernel
+    while or if on data around one of these  ─▶ host while or if; kernels of one thread evaluate the condition
     anything else, in runs of statements     ─▶ kernel of one thread; beside a block that reduces, its first thread
 
 The outermost two nested parallel loops form the grid if the inner one's bounds do not depend on the outer one; a single
@@ -25,22 +26,25 @@ A loop that reduces may be one of the two, or the only one:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from looptune.core.errors import DirectiveError, InfeasibleDirective, UnsupportedError
 from looptune.ir.bounding_box import rectangular_hull
 from looptune.ir.def_use import (
+    continuing_condition,
     integer_parameters,
     names_in,
     privatizable_arrays,
     read_names,
     referenced_names,
+    target_name,
     upward_exposed_uses,
     written_names,
 )
 from looptune.ir.nodes import (
     Annotation,
+    Assign,
     Binary,
     Call,
     Cast,
@@ -56,6 +60,7 @@ from looptune.ir.nodes import (
     Stmt,
     Unary,
     Var,
+    While,
 )
 from looptune.ir.rewrite import has_load, rewrite, walk, walk_stmts
 from looptune.ir.simplify import add, is_integer, min_of
@@ -66,6 +71,7 @@ from looptune.lower.plan import (
     ARRIVED,
     HostIf,
     HostLoop,
+    HostWhile,
     Kernel,
     Launch,
     Plan,
@@ -91,13 +97,16 @@ from looptune.lower.temporal_tiles import TemporalTile, steps_per_launch
 if TYPE_CHECKING:
     from looptune.lower.machine import Machine
 
+FLAG = "__holds"
+"""What is in the name of a scalar in device memory that says whether a condition on data holds."""
 FROM = "__from"
 """What the name of a host loop's variable ends with whose launches take several steps."""
 
 
 MADE = (
     "__tile", "__first", "__thread", "__buffer", "__ahead", "__next", "__turn", "__number", "__band", "__all", "__pack",
-    "__point", "__own", "__core", "__spare", "__kept", "__begins", FROM, "arrived__",
+    "__point", "__own", "__core", "__spare", "__kept", "__begins", FLAG, FROM,
+    "arrived__",
 )  # fmt: skip
 """What the names of variables end with that are made from here on, numbers apart, but for those that
 ``backends.codegen.python`` tells from the program's own."""
@@ -122,13 +131,14 @@ def map_loops(plan: Plan, machine: Machine) -> Plan:
     """
     codelet = plan.codelet
     sizes = frozenset(integer_parameters(codelet))
-    steps = HostScheduler(machine.blocks, codelet).steps(codelet.body, sizes - written_names(codelet.body))
+    scheduler = HostScheduler(machine.blocks, codelet)
+    steps = scheduler.steps(codelet.body, _Reach(sizes - written_names(codelet.body), machine.host_reads))
     kernels = list(kernels_in(steps))
     own = [_private(k, kernels, codelet) for k in kernels]
     shared = {n for k, mine in zip(kernels, own, strict=True) for n in referenced_names(k.body) - mine}
     shared |= {spare for k in kernels if k.time_tile is not None for _, spare in k.time_tile.spares}
     shared |= {spare for k in kernels if k.resident is not None for _, spare in k.resident.spares}
-    resident = tuple(v for v in codelet.locals if v.name in shared)
+    resident = tuple(v for v in (*codelet.locals, *scheduler.flags) if v.name in shared)
     taken, called = plan.used_names, codelet.name
     while any(f"{called}_{i}" in taken for i in range(len(kernels))):
         called += "_"
@@ -160,14 +170,46 @@ def _named(kernel: Kernel, name: str, plan: Plan, resident: tuple[Local, ...], m
 
 
 @dataclass(frozen=True, slots=True)
+class _Reach:
+    """What the host can decide where a statement stands.
+
+    ``known`` are the names whose values it can compute. ``reads``: it can read device memory, which it does for a
+    ``while``, and for an ``if`` in a loop that ends when data say so (``ends``).
+    """
+
+    known: frozenset[str]
+    reads: bool
+    ends: bool = False
+
+    def computes(self, *exprs: Expr) -> bool:
+        return _on_host(exprs, self.known)
+
+    def decides(self, stmt: While | If) -> bool:
+        if self.reads and (self.ends or isinstance(stmt, While)):
+            return True
+        return isinstance(stmt, If) and self.computes(stmt.cond)
+
+    def inside(self, loop: Loop | While) -> _Reach:
+        if isinstance(loop, While):
+            return replace(self, ends=True)
+        reads = self.reads and not persistent_blocks(loop)
+        ends = self.ends or continuing_condition(loop) is not None
+        return _Reach(self.known | {loop.var}, reads, ends)
+
+
+@dataclass(frozen=True, slots=True)
 class HostScheduler:
-    """Makes the host steps of a codelet; ``gathering``: statements join the block that shares a loop beside them."""
+    """Makes the host steps of a codelet; ``gathering``: statements join the block that shares a loop beside them.
+
+    ``flags`` are the scalars in which kernels store whether conditions on data hold.
+    """
 
     gathering: bool
     codelet: Codelet
+    flags: list[Local] = field(default_factory=list)
 
-    def steps(self, body: tuple[Stmt, ...], known: frozenset[str]) -> tuple[Step, ...]:
-        """Return the steps of a body; ``known`` are the names whose values the host can compute."""
+    def steps(self, body: tuple[Stmt, ...], reach: _Reach) -> tuple[Step, ...]:
+        """Return the steps of a body."""
         out: list[Step] = []
         alone: list[Stmt] = []
         team: list[Loop] = []
@@ -180,10 +222,15 @@ class HostScheduler:
                 team.clear()
 
         for stmt in body:
-            if not _launchable(stmt, known):
+            if not _launchable(stmt, reach):
                 alone.append(stmt)
                 continue
-            kernel = _kernel(stmt, known) if isinstance(stmt, Loop) else None
+            if isinstance(stmt, While | If) and not (isinstance(stmt, If) and reach.computes(stmt.cond)):
+                alone.append(decision := self.decision(stmt))
+                flush()
+                out.append(self.decided(stmt, decision, reach))
+                continue
+            kernel = _kernel(stmt, reach.known) if isinstance(stmt, Loop) else None
             if self.gathering and isinstance(stmt, Loop) and kernel is not None and _one_block(kernel):
                 if team and block_size(team[0]) != block_size(stmt):
                     flush()
@@ -191,11 +238,24 @@ class HostScheduler:
                 team.append(stmt)
                 continue
             flush()
-            out.append(self.step(stmt, kernel, known))
+            out.append(self.step(stmt, kernel, reach))
         flush()
         return tuple(out)
 
-    def step(self, stmt: Stmt, kernel: Kernel | None, known: frozenset[str]) -> Step:
+    def decision(self, stmt: While | If) -> Assign:
+        """Return the assignment by which a thread stores whether a condition on data holds, in a flag of its own."""
+        flag = Local(f"{'while' if isinstance(stmt, While) else 'if'}{FLAG}{len(self.flags)}", "int32")
+        self.flags.append(flag)
+        return Assign(Var(flag.name, flag.dtype), Binary("!=", stmt.cond, Const(0, stmt.cond.dtype)), span=stmt.span)
+
+    def decided(self, stmt: While | If, decision: Assign, reach: _Reach) -> HostWhile | HostIf:
+        """Return the step of a condition on data, which a kernel before it has evaluated."""
+        flag = target_name(decision.target)
+        if isinstance(stmt, While):
+            return HostWhile(flag, stmt.cond, self.steps((*stmt.body, decision), reach.inside(stmt)))
+        return HostIf(stmt.cond, self.steps(stmt.then, reach), self.steps(stmt.other, reach), flag)
+
+    def step(self, stmt: Stmt, kernel: Kernel | None, reach: _Reach) -> Step:
         match stmt:
             case Loop(mode="sequential") if steps_per_launch(stmt):
                 return self.tiled(stmt)
@@ -205,9 +265,10 @@ class HostScheduler:
                 if kernel is not None:
                     return Launch(kernel)
                 blocks = persistent_blocks(stmt) if self.gathering else 0
-                return HostLoop(var, lo, hi, step, self.steps(inner, known | {var}), blocks)
+                steps = self.steps(inner, reach.inside(stmt))
+                return HostLoop(var, lo, hi, step, _ending(stmt, steps), blocks)
             case If(cond, then, other):
-                return HostIf(cond, self.steps(then, known), self.steps(other, known))
+                return HostIf(cond, self.steps(then, reach), self.steps(other, reach))
         raise AssertionError("only loops and conditions are launched")
 
     def tiled(self, loop: Loop) -> HostLoop:
@@ -255,15 +316,25 @@ def _one_block(kernel: Kernel) -> bool:
     return kernel.team is not None and not kernel.loops and not is_two_level_reduction(kernel.body)
 
 
-def _launchable(stmt: Stmt, known: frozenset[str]) -> bool:
+def _ending(loop: Loop, steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Return the steps of a loop, which end it where its other iterations do nothing."""
+    match steps:
+        case (*before, HostIf(flag=flag, other=()) as last) if flag and continuing_condition(loop) is not None:
+            return (*before, replace(last, ends=True))
+    return steps
+
+
+def _launchable(stmt: Stmt, reach: _Reach) -> bool:
     """Tell whether the statement is, or holds at the host's reach, a loop whose iterations are threads."""
     match stmt:
         case Loop() if has_team_directive(stmt) or runs_in_one_block(stmt):
             return True
-        case Loop(var, lo, hi, body) if _on_host((lo, hi), known):
-            return _kernel(stmt, known) is not None or any(_launchable(s, known | {var}) for s in body)
-        case If(cond, then, other) if _on_host((cond,), known):
-            return any(_launchable(s, known) for s in (*then, *other))
+        case Loop(_, lo, hi, body) if reach.computes(lo, hi):
+            return _kernel(stmt, reach.known) is not None or any(_launchable(s, reach.inside(stmt)) for s in body)
+        case If(_, then, other) if reach.decides(stmt):
+            return any(_launchable(s, reach) for s in (*then, *other))
+        case While(_, body) if reach.decides(stmt):
+            return any(_launchable(s, reach.inside(stmt)) for s in body)
     return False
 
 

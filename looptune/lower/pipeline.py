@@ -14,7 +14,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Literal
 
-from looptune.core.errors import UsageError
+from looptune.core.errors import UnsupportedError, UsageError
+from looptune.ir.nodes import Loop, While
+from looptune.ir.rewrite import walk_stmts
 from looptune.lower.fp_contraction import separate_products
 from looptune.lower.machine import Machine
 from looptune.lower.mapping import check_names, map_loops
@@ -47,7 +49,7 @@ from looptune.lower.passes.tile_copies import make_copies
 from looptune.lower.passes.uneven_strips import shorten_strips
 from looptune.lower.passes.unswitch import unswitch_kernel
 from looptune.lower.passes.warp_tiles import make_warp_tiles
-from looptune.lower.plan import FinishedPlan, Kernel, Plan, needs_wide_indices, with_kernels
+from looptune.lower.plan import FinishedPlan, Kernel, Plan, data_decide, needs_wide_indices, with_kernels
 
 if TYPE_CHECKING:
     from looptune.ir.nodes import Codelet
@@ -220,16 +222,19 @@ def names() -> tuple[str, ...]:
     return tuple(p.name for p in PASSES)
 
 
-def lower(codelet: Codelet, schedule_text: str = "", asserted: tuple[str, ...] = (), *, blocks: bool = False) -> Plan:
+def lower(
+    codelet: Codelet, schedule_text: str = "", asserted: tuple[str, ...] = (), *, blocks: bool = False,
+    host_reads: bool = True,
+) -> Plan:  # fmt: skip
     """Lower ``codelet``, all modes decided, by the passes for every target of its kind.
 
     ``schedule_text`` says which schedule made it, ``asserted`` which of its directives are not proved; ``blocks``:
-    threads come in blocks, as on a GPU. UnsupportedError where a name of the program might be taken for one that
-    lowering makes; DirectiveError where a directive does not fit.
+    threads come in blocks, as on a GPU; ``host_reads``: see ``Machine``. UnsupportedError where a name of the program
+    might be taken for one that lowering makes; DirectiveError where a directive does not fit.
     """
     check_names(codelet)
     plan = Plan(codelet, (), (), schedule_text, asserted=asserted)
-    return _run(plan, Machine(blocks), [p for p in PASSES if p.early])
+    return _run(plan, Machine(blocks, host_reads=host_reads), [p for p in PASSES if p.early])
 
 
 def finish(plan: Plan, machine: Machine) -> FinishedPlan:
@@ -241,10 +246,29 @@ def finish(plan: Plan, machine: Machine) -> FinishedPlan:
         # Blocks would store into the array from which others load.
         assert all(k.time_tile is None for k in plan.kernels), "tiles of several steps were lowered for a CPU"
     if machine.blocks and not machine.grid_barrier and any(k.resident is not None for k in plan.kernels):
-        plan = lower(without_owners(plan.codelet), plan.schedule_text, plan.asserted, blocks=True)
+        plan = lower(
+            without_owners(plan.codelet), plan.schedule_text, plan.asserted, blocks=True, host_reads=machine.host_reads
+        )
+    if not machine.host_reads and data_decide(plan):
+        plan = _decided_in_kernels(plan, machine)
     done = _run(plan, machine, PASSES)
     done = replace(done, wide_indices=done.wide_indices or needs_wide_indices(done))
     return FinishedPlan(**{f.name: getattr(done, f.name) for f in fields(done)}, machine=machine)
+
+
+def _decided_in_kernels(plan: Plan, machine: Machine) -> Plan:
+    """Return the plan in which a thread runs the loops on whose launches data decide.
+
+    Raises UnsupportedError where several threads share what is in them.
+    """
+    for loop in (n for n in walk_stmts(plan.codelet.body) if isinstance(n, While)):
+        shared = next((f for f in walk_stmts(loop.body) if isinstance(f, Loop) and f.in_parts), None)
+        if shared is not None:
+            raise UnsupportedError(
+                f"loop {shared.var} is divided among threads in a while loop, and this target does not read from the "
+                "device whether there is another pass: leave out the directives of the loop", shared.span,
+            )  # fmt: skip
+    return lower(plan.codelet, plan.schedule_text, plan.asserted, blocks=machine.blocks, host_reads=False)
 
 
 def plan_after(

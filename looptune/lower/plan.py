@@ -6,7 +6,7 @@ iterations, ``blocks`` in blocks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Literal
@@ -189,15 +189,35 @@ class HostLoop:
 
 
 @dataclass(frozen=True, slots=True)
+class HostWhile:
+    """A ``while`` of the host, whose condition depends on data.
+
+    Kernels before the loop, and at the end of its body, store whether ``cond`` holds in the scalar ``flag`` in device
+    memory, which the host reads before each pass.
+    """
+
+    flag: str
+    cond: Expr
+    body: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class HostIf:
-    """A condition that the host evaluates."""
+    """A condition that the host evaluates.
+
+    ``flag``: the scalar in device memory in which a kernel before it stores whether ``cond`` holds, if that depends on
+    data; the host reads it. ``ends``: if it does not hold, the host loop around ends, whose other iterations would do
+    nothing.
+    """
 
     cond: Expr
     then: tuple[Step, ...]
     other: tuple[Step, ...]
+    flag: str = ""
+    ends: bool = False
 
 
-Step = Launch | HostLoop | HostIf
+Step = Launch | HostLoop | HostWhile | HostIf
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,7 +330,7 @@ def kernels_in(steps: Iterable[Step], *, fused: bool = False) -> Iterator[Kernel
                 yield kernel
             case HostLoop() if fused and step.blocks_per_sm:
                 yield fuse_persistent_launches(step)
-            case HostLoop(body=body):
+            case HostLoop(body=body) | HostWhile(body=body):
                 yield from kernels_in(body, fused=fused)
             case HostIf(_, then, other):
                 yield from kernels_in((*then, *other), fused=fused)
@@ -349,7 +369,7 @@ def with_kernels(steps: tuple[Step, ...], rule: Callable[[Kernel], Kernel]) -> t
         match step:
             case Launch(kernel):
                 return Launch(rule(kernel))
-            case HostLoop(body=body):
+            case HostLoop(body=body) | HostWhile(body=body):
                 return replace(step, body=with_kernels(body, rule))
             case HostIf(_, then, other):
                 return replace(step, then=with_kernels(then, rule), other=with_kernels(other, rule))
@@ -386,8 +406,19 @@ def evaluate_size(e: Expr, env: Mapping[str, int]) -> int:
     raise AssertionError(f"{type(e).__name__} is not the host's to compute")
 
 
-def launches(steps: tuple[Step, ...], env: Mapping[str, int]) -> Iterator[tuple[Kernel, dict[str, int]]]:
-    """Yield every kernel in the order of the launches, with the values of sizes and host loop variables."""
+def not_read(flag: str) -> bool:
+    """Take the place of reading a flag where data decide on no launch."""
+    raise AssertionError(f"{flag} is in device memory, which is not read here")
+
+
+def launches(
+    steps: tuple[Step, ...], env: Mapping[str, int], holds: Callable[[str], bool] = not_read
+) -> Generator[tuple[Kernel, dict[str, int]], None, bool]:
+    """Yield every kernel in the order of the launches, with the values of sizes and host loop variables.
+
+    ``holds`` reads a flag in device memory, when the launches before that are yielded have been made. The value of the
+    generator is whether the loop around the steps ends.
+    """
     for step in steps:
         match step:
             case Launch(kernel):
@@ -396,14 +427,33 @@ def launches(steps: tuple[Step, ...], env: Mapping[str, int]) -> Iterator[tuple[
                 yield fuse_persistent_launches(step), dict(env)
             case HostLoop(var, lo, hi, stride, body):
                 for i in range(evaluate_size(lo, env), evaluate_size(hi, env), stride):
-                    yield from launches(body, {**env, var: i})
-            case HostIf(cond, then, other):
-                yield from launches(then if evaluate_size(cond, env) else other, env)
+                    if (yield from launches(body, {**env, var: i}, holds)):
+                        break
+            case HostWhile(flag, _, body):
+                while holds(flag):
+                    yield from launches(body, env, holds)
+            case HostIf(cond, then, other, flag):
+                taken = holds(flag) if flag else bool(evaluate_size(cond, env))
+                if step.ends and not taken:
+                    return True
+                yield from launches(then if taken else other, env, holds)
+    return False
 
 
 def has_host_loop(plan: Plan) -> bool:
     """Tell whether the plan has a host loop, between whose launches it can be stopped."""
-    return any(isinstance(step, HostLoop) for step in _all_steps(plan.steps, within=False))
+    return any(isinstance(step, HostLoop | HostWhile) for step in _all_steps(plan.steps, within=False))
+
+
+def decisions(steps: Sequence[Step]) -> Iterator[tuple[str, Expr]]:
+    """Yield the flags that the host reads, each with the condition of which it says whether that holds."""
+    found = (step for step in _all_steps(steps) if isinstance(step, HostWhile | HostIf))
+    return ((step.flag, step.cond) for step in found if step.flag)
+
+
+def data_decide(plan: Plan) -> bool:
+    """Tell whether the host reads device memory to know which launches to make."""
+    return any(True for _ in decisions(plan.steps))
 
 
 def in_one_thread(kernel: Kernel) -> bool:
@@ -424,14 +474,17 @@ def _all_steps(steps: Sequence[Step], within: bool = True) -> Iterator[Step]:
             continue
         yield step
         match step:
-            case HostLoop(body=body):
+            case HostLoop(body=body) | HostWhile(body=body):
                 yield from _all_steps(body, within)
             case HostIf(_, then, other):
                 yield from _all_steps((*then, *other), within)
 
 
 def count(steps: Sequence[Step], env: Mapping[str, int]) -> int:
-    """Return the number of launches; iterations of a host loop that all launch the same are not enumerated."""
+    """Return the number of launches; iterations of a host loop that all launch the same are not enumerated.
+
+    Where data decide, it is the number of one pass of a ``while``, and of the branch with more launches.
+    """
     return sum(_count(step, env) for step in steps)
 
 
@@ -439,6 +492,10 @@ def _count(step: Step, env: Mapping[str, int]) -> int:
     match step:
         case Launch():
             return 1
+        case HostWhile(_, _, body):
+            return count(body, env)
+        case HostIf(_, then, other, flag) if flag:
+            return max(count(then, env), count(other, env))
         case HostIf(cond, then, other):
             return count(then if evaluate_size(cond, env) else other, env)
         case HostLoop() if step.blocks_per_sm:
@@ -458,8 +515,10 @@ def _deciding(step: Step) -> Iterator[str]:
         case HostLoop(_, lo, hi, _, body):
             yield from names_in((lo, hi))
             yield from (n for s in body for n in _deciding(s))
-        case HostIf(cond, then, other):
-            yield from names_in(cond)
+        case HostWhile(_, _, body):
+            yield from (n for s in body for n in _deciding(s))
+        case HostIf(cond, then, other, flag):
+            yield from () if flag else names_in(cond)
             yield from (n for s in (*then, *other) for n in _deciding(s))
 
 

@@ -24,14 +24,42 @@ from math import prod
 from typing import cast
 
 from looptune.ir.def_use import referenced_names, target_name, written_names
-from looptune.ir.nodes import Assign, Binary, Codelet, Const, Expr, If, Load, Local, Loop, Node, Reduction, Stmt, Var
+from looptune.ir.nodes import (
+    Assign,
+    Binary,
+    Codelet,
+    Const,
+    Expr,
+    If,
+    Load,
+    Local,
+    Loop,
+    Node,
+    Reduction,
+    Stmt,
+    Var,
+    While,
+)
 from looptune.ir.rewrite import rewrite, rewrite_stmts, substitute, walk, walk_stmts
 from looptune.ir.simplify import add, mul
 from looptune.ir.verify import verify
 from looptune.lower.concurrent_launches import is_concurrent
 from looptune.lower.partial_sums import after_combine, before_combine, inline_partial_sums
 from looptune.lower.passes.grid_compaction import is_launched
-from looptune.lower.plan import OF_PARTS, HostIf, HostLoop, Kernel, Launch, Plan, Step, grid, kernels_in, with_kernels
+from looptune.lower.plan import (
+    OF_PARTS,
+    HostIf,
+    HostLoop,
+    HostWhile,
+    Kernel,
+    Launch,
+    Plan,
+    Step,
+    decisions,
+    grid,
+    kernels_in,
+    with_kernels,
+)
 from looptune.lower.resident_tiles import is_own, place
 from looptune.lower.team import Phase, TeamBranch, TeamFor, TeamLoop, TeamReduce, TeamSingle, shared_rows
 from looptune.poly.ownership import Elements, all_stored, has_one_owner
@@ -87,8 +115,20 @@ def _ownership(kernel: Kernel, plan: Plan, sizes: Mapping[str, int] | None) -> P
 def plan_as_loops(plan: Plan, *, blocks: bool = True) -> Codelet:
     """Return the plan as a codelet."""
     drawn = _PlanLoops(replace(plan, steps=with_kernels(plan.steps, _apart)), blocks, _elements(plan))
-    body = drawn.steps(drawn.plan.steps)
+    body = _without_decisions(drawn.steps(drawn.plan.steps), dict(decisions(plan.steps)))
     return verify(replace(plan.codelet, body=body, locals=(*plan.device_locals, *drawn.private)))
+
+
+def _without_decisions(body: tuple[Stmt, ...], made: Mapping[str, Expr]) -> tuple[Stmt, ...]:
+    """Return the body without the assignments to flags that the host reads, each of which is its condition."""
+
+    def rule(n: Node) -> Node | tuple[Node, ...] | None:
+        match n:
+            case Assign(Var(flag), Binary("!=", cond, Const(0))) if made.get(flag) == cond:
+                return ()
+        return None
+
+    return rewrite(rule, body)
 
 
 def _apart(kernel: Kernel) -> Kernel:
@@ -144,6 +184,8 @@ class _PlanLoops:
                     out += self.launch(kernel, self.thread_body(kernel))
                 case HostLoop(var, lo, hi, stride, body):
                     out.append(Loop(var, lo, hi, self.steps(body), stride, "sequential", dtype=lo.dtype))
+                case HostWhile(_, cond, body):
+                    out.append(While(cond, self.steps(body)))
                 case HostIf(cond, then, other):
                     out.append(If(cond, self.steps(then), self.steps(other)))
             former = step
@@ -318,6 +360,8 @@ def _counters(steps: tuple[Step, ...]) -> set[str]:
         match step:
             case HostLoop(var, _, _, _, body):
                 found |= {var} | _counters(body)
+            case HostWhile(_, _, body):
+                found |= _counters(body)
             case HostIf(_, then, other):
                 found |= _counters((*then, *other))
     return found

@@ -17,9 +17,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from looptune.ir.c_printer import expression_text
 from looptune.ir.nodes import Loop, While
 from looptune.ir.rewrite import walk
-from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step, count, evaluate_size, launched_blocks
+from looptune.lower.plan import (
+    HostIf,
+    HostLoop,
+    HostWhile,
+    Kernel,
+    Launch,
+    Plan,
+    Step,
+    count,
+    data_decide,
+    evaluate_size,
+    launched_blocks,
+)
 from looptune.lower.temporal_tiles import TemporalTile, steps_per_launch
 
 
@@ -29,6 +42,8 @@ def summarize_plan(plan: Plan, sizes: Mapping[str, int] | None = None) -> tuple[
     kernels = f"{len(plan.kernels)} kernel{'s' if len(plan.kernels) != 1 else ''}"
     if sizes is None:
         return (*lines, kernels)
+    if data_decide(plan):
+        return (*lines, f"{kernels}; data decide how many launches")
     launches = count(plan.steps, sizes)
     return (*lines, f"{kernels}, {launches:,} launch{'es' if launches != 1 else ''}")
 
@@ -45,8 +60,11 @@ def _steps(steps: tuple[Step, ...], env: Mapping[str, int] | None, indent: str) 
                 yield indent + who + ("" if trips is None else f": {len(trips):,} times")
                 inner = None if env is None or not trips else {**env, var: trips[0]}
                 yield from _steps(body, inner, indent + "  ")
-            case HostIf(_, then, other):
-                yield f"{indent}host if"
+            case HostWhile(_, cond, body):
+                yield f"{indent}host while {expression_text(cond)}"
+                yield from _steps(body, env, indent + "  ")
+            case HostIf(cond, then, other, flag):
+                yield f"{indent}host if {expression_text(cond)}" if flag else f"{indent}host if"
                 yield from _steps(then, env, indent + "  ")
                 if other:
                     yield f"{indent}host else"

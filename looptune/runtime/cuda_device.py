@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from cuda.bindings import driver
 
-from looptune.backends.cuda.driver import Graph, Memory, check
+from looptune.backends.cuda.driver import Graph, Memory, NotCapturable, check
 from looptune.backends.numba_cuda.backend import numba_stream
 from looptune.core.errors import TargetError
 from looptune.runtime import nvml
@@ -105,14 +105,14 @@ class Gpu(Device):
         return (lambda: "") if known is None else nvml.GpuWatch.begin(known).disturbance
 
     def sampler(self, run: Run, restore: Restore) -> Callable[[], float]:
-        graph = Graph(self.stream, run, run)
+        replay = self._recorded(run, run)
 
         def before() -> None:
             for target, source in restore.values():
                 self.copy(source, target)
             self._flush()
 
-        return lambda: self._timed(lambda: graph.launch(self.stream), before)
+        return lambda: self._timed(lambda: replay(self.stream), before)
 
     def energy_counter(self) -> EnergyCounter | None:
         known = nvml.gpu(uuid(self.device))
@@ -125,14 +125,21 @@ class Gpu(Device):
             if run is not None:
                 run(stream)
 
-        graph = Graph(self.stream, once, run)
+        replay = self._recorded(once, run)
 
         def repeat(times: int) -> None:
             for _ in range(times):
-                graph.launch(self.stream)
+                replay(self.stream)
             check(driver.cuStreamSynchronize(self.stream))
 
         return repeat
+
+    def _recorded(self, run: Run, owner: object) -> Run:
+        """Return the run as the launch of a graph, or the run itself if data decide on its launches."""
+        try:
+            return Graph(self.stream, run, owner).launch
+        except NotCapturable:
+            return run
 
     def _timed(self, action: Callable[[], None], before: Callable[[], None]) -> float:
         first, last = self.events

@@ -271,7 +271,7 @@ def machine(name: str, cache: Path, floats: Floats = DEFAULT) -> Machine:
         return writer.machine(floats.contract)
     if name == "hip":
         return hip.machine(floats.contract)
-    return Machine(specializes_sizes(name, cache), contract=floats.contract, reorder=floats.reorder)
+    return Machine(specializes_sizes(name, cache), contract=floats.contract, reorder=floats.reorder, host_reads=True)
 
 
 def backend(name: str, cache: Path, arch: str = DEFAULT_ARCH, floats: Floats = DEFAULT) -> Backend:

@@ -188,7 +188,7 @@ def _library(texts: Mapping[int, str], folder: Path, name: str) -> str:
 
 
 def cuda_c_text(plan: Plan) -> str:
-    return file_text(finish(plan, Machine(blocks=True)))
+    return file_text(finish(plan, Machine(blocks=True, host_reads=True)))
 
 
 def called(function: Any, codelet: Codelet, held: Between) -> None:

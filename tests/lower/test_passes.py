@@ -34,7 +34,7 @@ from looptune.schedule.apply import schedule
 from looptune.schedule.directive_lines import parse_lines
 from tests.helpers.paths import POLYBENCH, ROOT
 
-GPU, CPU = Machine(blocks=True, contract="cc"), Machine(blocks=False)
+GPU, CPU = Machine(blocks=True, contract="cc", host_reads=True), Machine(blocks=False, host_reads=True)
 GEMM = POLYBENCH / "gemm.c"
 MEANS = """\
 void means(int n, int m, float A[n][m], float mean[m]) {
@@ -122,7 +122,7 @@ def test_what_is_emitted_is_what_the_last_pass_left(tmp_path: Path) -> None:
     text, lines = CASES["means"]
     plan = lower(scheduled(text, lines))
     backend = NumbaCpu(tmp_path)
-    done = finish(plan, Machine(blocks=False, reorder=backend.floats.reorder))
+    done = finish(plan, Machine(blocks=False, reorder=backend.floats.reorder, host_reads=True))
     assert backend.emit(replace(done, schedule_text=plan.schedule_text)) == backend.emit(plan)
 
 

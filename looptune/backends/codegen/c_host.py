@@ -8,19 +8,20 @@ for (long long t = 0; t < tmax; t += 1) {
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from looptune.backends.codegen.c import CWriter
 from looptune.backends.codegen.c_expressions import LEVEL
 from looptune.ir.nodes import Scalar
 from looptune.ir.simplify import is_integer
 from looptune.lower.concurrent_launches import is_concurrent
-from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step, fuse_persistent_launches
+from looptune.lower.plan import HostIf, HostLoop, HostWhile, Kernel, Launch, Plan, Step, fuse_persistent_launches
 
 if TYPE_CHECKING:
-    from looptune.backends.codegen.c import CWriter
     from looptune.lower.plan import Dimension
 
-_Writer = TypeVar("_Writer", bound="CWriter")
+_Writer = TypeVar("_Writer", bound=CWriter)
 Spelled = Callable[[Kernel, Sequence[str], bool], str]
 """A launch as text: of a kernel, with the blocks along x, y and z; of a persistent one with none.
 
@@ -35,35 +36,49 @@ def host_writer(plan: Plan, writer: _Writer) -> _Writer:
     return writer
 
 
-def steps(
-    found: tuple[Step, ...], writer: CWriter, indent: str, spelled: Spelled, *, guarded: bool = True
-) -> Iterator[str]:
-    """Yield the lines of the host for the steps.
+@dataclass(frozen=True, slots=True)
+class HostLines:
+    """Writes the host's side of a plan.
 
-    ``guarded``: a condition leaves out launches without blocks; else the launching function has to.
+    ``spelled`` is the text of a launch, and ``read`` that of an expression: a flag in device memory, after the launches
+    so far. ``guarded``: a condition leaves out launches without blocks; else the launching function has to.
     """
-    before: Step | None = None
-    for step in found:
-        match step:
-            case Launch(kernel):
-                beside = isinstance(before, Launch) and is_concurrent(before.kernel, kernel)
-                yield from _launch(kernel, writer, indent, spelled, beside, guarded)
-            case HostLoop() if step.blocks_per_sm:
-                yield indent + spelled(fuse_persistent_launches(step), (), False)
-            case HostLoop(var, lo, hi, stride, body):
-                name, wide = writer.name(var), writer.types["int64"]
-                begins, ends = f"{wide} {name} = {writer.wide(lo)}", writer.wide(hi, LEVEL["<"] + 1)
-                yield f"{indent}for ({begins}; {name} < {ends}; {name} += {stride}) {{"
-                writer.kinds[var] = "int64"
-                yield from steps(body, writer, indent + "    ", spelled, guarded=guarded)
-                del writer.kinds[var]
-            case HostIf(cond, then, other):
-                yield indent + writer.if_(writer.condition(cond))
-                yield from steps(then, writer, indent + "    ", spelled, guarded=guarded)
-                if other:
-                    yield indent + writer.else_()
-                    yield from steps(other, writer, indent + "    ", spelled, guarded=guarded)
-        before = step
+
+    writer: CWriter
+    spelled: Spelled
+    read: Callable[[str], str]
+    guarded: bool = True
+
+    def steps(self, found: tuple[Step, ...], indent: str) -> Iterator[str]:
+        """Yield the lines of the host for the steps."""
+        writer, inside = self.writer, indent + "    "
+        before: Step | None = None
+        for step in found:
+            match step:
+                case Launch(kernel):
+                    beside = isinstance(before, Launch) and is_concurrent(before.kernel, kernel)
+                    yield from _launch(kernel, writer, indent, self.spelled, beside, self.guarded)
+                case HostLoop() if step.blocks_per_sm:
+                    yield indent + self.spelled(fuse_persistent_launches(step), (), False)
+                case HostLoop(var, lo, hi, stride, body):
+                    name, wide = writer.name(var), writer.types["int64"]
+                    begins, ends = f"{wide} {name} = {writer.wide(lo)}", writer.wide(hi, LEVEL["<"] + 1)
+                    yield f"{indent}for ({begins}; {name} < {ends}; {name} += {stride}) {{"
+                    writer.kinds[var] = "int64"
+                    yield from self.steps(body, inside)
+                    del writer.kinds[var]
+                case HostWhile(flag, _, body):
+                    yield f"{indent}while ({self.read(flag)}) {{"
+                    yield from self.steps(body, inside)
+                case HostIf(cond, then, other, flag):
+                    yield indent + writer.if_(self.read(flag) if flag else writer.condition(cond))
+                    yield from self.steps(then, inside)
+                    if step.ends:
+                        yield from (indent + writer.else_(), f"{inside}break;")
+                    elif other:
+                        yield indent + writer.else_()
+                        yield from self.steps(other, inside)
+            before = step
 
 
 def _launch(

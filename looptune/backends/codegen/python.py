@@ -10,6 +10,7 @@ from __future__ import annotations
 import keyword
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import ClassVar
 
@@ -39,7 +40,7 @@ from looptune.ir.nodes import (
 )
 from looptune.ir.rewrite import walk
 from looptune.ir.simplify import as_min_max, is_integer, widens
-from looptune.lower.plan import HostIf, HostLoop, Launch, Plan, Step, kernels_in
+from looptune.lower.plan import HostIf, HostLoop, HostWhile, Launch, Plan, Step, kernels_in
 
 DTYPES = (
     "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64",
@@ -163,7 +164,7 @@ _RESERVED = frozenset({
     "copy_16_bytes_ahead", "copy_8_bytes_ahead", "copy_4_bytes_ahead", "begin_copies",
     *(f"await_copies_{groups}" for groups in range(4)),
     "launch", "new", "config", "count_block", "blocks_arrived", "all_blocks_meet", "block_leaves", "blocks_at_once",
-    "told", "void", "sharer", "Unaliased", "Compiler",
+    "read_flag", "told", "void", "sharer", "Unaliased", "Compiler",
     *(f"{of}_{name}" for of in ("host", "extent") for name in HELPERS),
 })  # fmt: skip
 
@@ -436,25 +437,47 @@ Launched = Callable[[Launch | HostLoop, str, Step | None], Iterator[str]]
 """The lines of a launch, or of a persistent loop, at an indentation; with the step directly before it, if any."""
 
 
-def host_steps(
-    steps: tuple[Step, ...], writer: Writer, indent: str, launched: Launched, opening: Sequence[str] = ()
-) -> Iterator[str]:
-    """Yield the loops and conditions around launches; ``opening`` are the first lines of every loop's body."""
-    if not steps:
-        yield f"{indent}pass"
-    for before, step in zip((None, *steps), steps, strict=False):
-        match step:
-            case HostLoop(var, lo, hi, stride, body) if not step.blocks_per_sm:
-                yield f"{indent}for {ident(var)} in range({writer.bound(lo)}, {writer.bound(hi)}, {stride}):"
-                yield from (f"{indent}    {line}" for line in opening)
-                yield from host_steps(body, writer, indent + "    ", launched, opening)
-            case Launch() | HostLoop():
-                yield from launched(step, indent, before)
-            case HostIf(cond, then, other):
-                yield f"{indent}if {writer.condition(cond)}:"
-                yield from host_steps(then, writer, indent + "    ", launched, opening)
-                yield f"{indent}else:"
-                yield from host_steps(other, writer, indent + "    ", launched, opening)
+@dataclass(frozen=True, slots=True)
+class HostText:
+    """Writes the loops and conditions around launches.
+
+    ``read`` returns the text of a flag in device memory; ``opening`` are the first lines of every loop's body.
+    """
+
+    writer: Writer
+    launched: Launched
+    read: Callable[[str], str]
+    opening: Sequence[str] = ()
+
+    def steps(self, steps: tuple[Step, ...], indent: str) -> Iterator[str]:
+        """Yield the lines of the steps."""
+        if not steps:
+            yield f"{indent}pass"
+        for before, step in zip((None, *steps), steps, strict=False):
+            match step:
+                case HostLoop(var, lo, hi, stride, body) if not step.blocks_per_sm:
+                    bounds = f"{self.writer.bound(lo)}, {self.writer.bound(hi)}, {stride}"
+                    yield f"{indent}for {ident(var)} in range({bounds}):"
+                    yield from self.body(body, indent + "    ")
+                case HostWhile(flag, _, body):
+                    yield f"{indent}while {self.read(flag)}:"
+                    yield from self.body(body, indent + "    ")
+                case Launch() | HostLoop():
+                    yield from self.launched(step, indent, before)
+                case HostIf(_, then, _, flag, ends=True):
+                    yield f"{indent}if not {self.read(flag)}:"
+                    yield f"{indent}    break"
+                    yield from self.steps(then, indent)
+                case HostIf(cond, then, other, flag):
+                    yield f"{indent}if {self.read(flag) if flag else self.writer.condition(cond)}:"
+                    yield from self.steps(then, indent + "    ")
+                    yield f"{indent}else:"
+                    yield from self.steps(other, indent + "    ")
+
+    def body(self, body: tuple[Step, ...], indent: str) -> Iterator[str]:
+        """Yield the lines of a loop's body."""
+        yield from (f"{indent}{line}" for line in self.opening)
+        yield from self.steps(body, indent)
 
 
 def parenthesise(text: str, own: int, level: int) -> str:

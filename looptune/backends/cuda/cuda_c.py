@@ -49,7 +49,7 @@ class CudaC(Backend):
         return file_text(self.finish(plan))
 
     def finish(self, plan: Plan) -> FinishedPlan:
-        return finish(plan, Machine(blocks=True, contract=self.contract))
+        return finish(plan, Machine(blocks=True, contract=self.contract, host_reads=True))
 
     def measuring(self) -> Backend:
         return CudaC(self.arch, "fast", self.cache)
@@ -81,8 +81,11 @@ class CudaC(Backend):
         return CudaProgram(binary, CallingConvention(pointers_only=True, entry=ENTRY))
 
     def finished(self, plan: Plan) -> FinishedPlan:
-        """Return the plan after all passes. Raises ResourceError if a kernel needs more than a GPU of any kind has."""
-        made = self.finish(plan)
+        """Return the plan after all passes for launches that do not wait for each other, and so for no data.
+
+        Raises ResourceError if a kernel needs more than a GPU of any kind has.
+        """
+        made = finish(plan, Machine(blocks=True, contract=self.contract))
         check_limits(made)
         return made
 

@@ -15,7 +15,7 @@ from looptune.backends.base import description
 from looptune.backends.codegen import half
 from looptune.backends.codegen.c import CWriter, close_braces, list_lines
 from looptune.backends.codegen.c_expressions import UNARY
-from looptune.backends.codegen.c_host import host_writer, steps
+from looptune.backends.codegen.c_host import HostLines, host_writer
 from looptune.backends.codegen.grid_barrier import CUDA_LAUNCH, CUDA_LEAVE, CUDA_MEET, LEAVE, MEET, TOGETHER
 from looptune.backends.codegen.identifiers import CUDA_NAMES, avoid_reserved
 from looptune.backends.codegen.kernel import dynamic_shared_bytes
@@ -30,7 +30,7 @@ from looptune.ir import c_printer
 from looptune.ir.nodes import SHORT_FLOATS, Array, Binary, Const, Expr, Load, Scalar, Var, promoted_type
 from looptune.lower.addresses import MOST_ELEMENTS
 from looptune.lower.fp_contraction import is_product
-from looptune.lower.plan import ARRIVED, Dimension, FinishedPlan, Kernel, Plan, uncounted_arrays
+from looptune.lower.plan import ARRIVED, Dimension, FinishedPlan, Kernel, Plan, data_decide, uncounted_arrays
 from looptune.lower.signature import extent_names, scalar_type
 from looptune.lower.tiles import WIDE
 from looptune.lower.warp_tiles import TILES, WarpTiles
@@ -269,7 +269,20 @@ def file_text(plan: FinishedPlan) -> str:
     said = comment(description(plan, NAME))
     functions = (writer.functions[name] for name in sorted(writer.functions))
     together = [CUDA_LAUNCH] if any(k.steps for k in plan.compiled_kernels) else []
+    together += [read_flag_text(writer.api)] if data_decide(plan) else []
     return "\n".join([f"/* {said}*/\n#include <cuda_runtime.h>\n", *functions, *kernels, *together, host])
+
+
+READ = "read_flag__host"
+
+
+def read_flag_text(api: str) -> str:
+    """Return the function that waits for the launches on a stream and reads a flag; after an error it is false."""
+    return (
+        f"static bool {READ}(const int *flag, {api}Stream_t stream)\n{{\n    int found = 0;\n"
+        f"    if ({api}MemcpyAsync(&found, flag, sizeof found, {api}MemcpyDeviceToHost, stream) != {api}Success)\n"
+        f"        return false;\n    return {api}StreamSynchronize(stream) == {api}Success && found != 0;\n}}\n"
+    )
 
 
 def host_lines(plan: Plan, writer: CudaCWriter) -> Iterator[str]:
@@ -306,7 +319,12 @@ def host_lines(plan: Plan, writer: CudaCWriter) -> Iterator[str]:
         yield f"        return {api}GetLastError();"
     if ARRIVED in own:
         yield f"    {api}MemsetAsync({name(ARRIVED)}, 0, {ARRIVED}__bytes, stream);"
-    yield from steps(plan.steps, writer, "    ", lambda kernel, blocks, _: _launched(kernel, plan, blocks, writer))
+    launched = HostLines(
+        writer,
+        lambda kernel, blocks, _: _launched(kernel, plan, blocks, writer),
+        lambda flag: f"{READ}({name(flag)}, stream)",
+    )
+    yield from launched.steps(plan.steps, "    ")
     yield f"    {api}Error_t launched = {api}GetLastError();"
     yield from (f"    {api}FreeAsync({name(n)}, stream);" for n in own)
     yield "    return launched;"

@@ -19,6 +19,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from cuda.bindings import driver
 from cuda.core import Device, ObjectCode
 from numba import types
@@ -27,7 +28,7 @@ from looptune.backends.base import Binary, PartialRun, Program, TimeLimit
 from looptune.backends.codegen.kernel import check_elements, launched_block
 from looptune.backends.codegen.memory_ops import aligned, unaligned
 from looptune.backends.codegen.python import ident, numba_type
-from looptune.backends.cuda.driver import check
+from looptune.backends.cuda.driver import NotCapturable, check
 from looptune.backends.cuda.fork import Fork
 from looptune.backends.cuda.launch import ArgumentSlot, GridTooLarge, Launcher, LoadedKernel, ParameterBlock, Scratch
 from looptune.backends.early_stop import run_in_batches
@@ -36,7 +37,7 @@ from looptune.core.short_floats import rounded
 from looptune.ir.def_use import integer_parameters
 from looptune.lower.checkpoints import checkpoints
 from looptune.lower.concurrent_launches import has_concurrent, in_groups
-from looptune.lower.plan import ARRIVED, Kernel, Plan, count, evaluate_size, grid_function, launches
+from looptune.lower.plan import ARRIVED, Kernel, Plan, count, data_decide, evaluate_size, grid_function, launches
 from looptune.lower.signature import half_scalars, scalar_type
 from looptune.lower.tiles import WIDE
 
@@ -83,10 +84,19 @@ class CudaProgram(Program):
     def run(self, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], stream: Any = None) -> None:
         launcher, floats = self._placed(arrays, scalars)
         where = driver.CUstream(0 if stream is None else int(stream))
-        if launcher.scratch and check(driver.cuStreamIsCapturing(where)):
+        capturing = bool(check(driver.cuStreamIsCapturing(where)))
+        if capturing and data_decide(self.plan):
+            raise NotCapturable(
+                f"{self.plan.codelet.name} cannot be captured in a CUDA graph: data decide how many launches it makes"
+            )
+        if launcher.scratch and capturing:
             self.captured.add(launcher)
         with _grids_reported():
-            launcher.step_or_replay(floats, where)
+            if data_decide(self.plan):
+                launcher.floats = floats
+                launcher.step(where)
+            else:
+                launcher.step_or_replay(floats, where)
 
     def run_within(
         self, limit: TimeLimit, arrays: Mapping[str, Any], scalars: Mapping[str, int | float], stream: Any = None
@@ -94,11 +104,12 @@ class CudaProgram(Program):
         where = driver.CUstream(0 if stream is None else int(stream))
         launcher, floats = self._placed(arrays, scalars)
         queued, sizes = launcher.queued(floats, where), launcher.sizes
+        counted = None if data_decide(self.plan) else count(self.plan.steps, sizes)
         events = tuple(check(driver.cuEventCreate(0)) for _ in range(4))
         try:
             batch = partial(_batch, where, events, queued)
             with _grids_reported():
-                return run_in_batches(batch, limit, count(self.plan.steps, sizes), checkpoints(self.plan, sizes))
+                return run_in_batches(batch, limit, counted, checkpoints(self.plan, sizes))
         finally:
             for event in events:
                 check(driver.cuEventDestroy(event))
@@ -173,9 +184,16 @@ class PlanLauncher(Launcher):
     def queued(self, floats: Sequence[float], stream: Any) -> Iterator[None]:
         """Put one launch after the other on ``stream``, one each time it is asked."""
         self._settle(floats)
-        for kernel, env in launches(self.plan.steps, self.sizes):
+        for kernel, env in launches(self.plan.steps, self.sizes, partial(self._holds, stream)):
             self._launch(kernel, env, stream)
             yield
+
+    def _holds(self, stream: Any, flag: str) -> bool:
+        """Wait for the launches so far, and read a flag that they have set."""
+        found = np.zeros(1, np.int32)
+        check(driver.cuMemcpyDtoHAsync(found.ctypes.data, self.scratch[flag].pointer, found.nbytes, stream))
+        check(driver.cuStreamSynchronize(stream))
+        return bool(found[0])
 
     def _settle(self, floats: Sequence[float]) -> None:
         for frame in self.frames.values():

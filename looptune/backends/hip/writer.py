@@ -25,7 +25,7 @@ from looptune.backends.codegen.c import CWriter, close_braces
 from looptune.backends.codegen.c_host import host_writer
 from looptune.backends.codegen.kernel import check_portable
 from looptune.backends.codegen.register_limits import launch_bounds
-from looptune.backends.cuda.cuda_c_writer import CudaCWriter, host_lines
+from looptune.backends.cuda.cuda_c_writer import CudaCWriter, host_lines, read_flag_text
 from looptune.core.escape import comment
 from looptune.lower.machine import Machine
 from looptune.lower.signature import extent_names
@@ -33,7 +33,7 @@ from looptune.lower.signature import extent_names
 if TYPE_CHECKING:
     from looptune.core.floating_point import Contract
     from looptune.ir.nodes import Expr
-    from looptune.lower.plan import FinishedPlan, Kernel
+from looptune.lower.plan import FinishedPlan, Kernel, data_decide
 
 NAME = "hip"
 UNTESTED = "Untested on hardware: hipcc compiles this text, and nobody has run it on an AMD GPU."
@@ -91,7 +91,7 @@ class HipWriter(CudaCWriter):
 
 def machine(contract: Contract) -> Machine:
     """Return the capabilities of the target."""
-    return Machine(blocks=True, contract=contract, grid_barrier=False)
+    return Machine(blocks=True, contract=contract, grid_barrier=False, host_reads=True)
 
 
 def file_text(plan: FinishedPlan) -> str:
@@ -101,5 +101,6 @@ def file_text(plan: FinishedPlan) -> str:
     kernels = [writer.kernel(k) for k in plan.compiled_kernels]
     host = "\n".join(close_braces(host_lines(plan, host_writer(plan, writer)))) + "\n"
     said = comment(f"{description(plan, NAME)}\n{UNTESTED}\n")
-    functions = (writer.functions[name] for name in sorted(writer.functions))
+    functions = [writer.functions[name] for name in sorted(writer.functions)]
+    functions += [read_flag_text(writer.api)] if data_decide(plan) else []
     return "\n".join([f"/* {said}*/\n#include <hip/hip_runtime.h>\n", *functions, *kernels, host])

@@ -76,7 +76,7 @@ class KernelSources:
 
 def parts(plan: Plan, *, reorders: bool) -> KernelSources:
     """Return the sources of a plan's kernels and of its driver."""
-    finished = finish(plan, Machine(blocks=False, reorder=reorders))
+    finished = finish(plan, Machine(blocks=False, reorder=reorders, host_reads=True))
     writer, host = FunctionWriter(plan), FunctionWriter(plan)
     kernels = {
         k.name: ("\n".join(kernel_function(k, writer)) + "\n", tuple(parameter_types(finished, k)), is_divided(k))
@@ -133,7 +133,7 @@ class NumbaCpu(Backend):
         return "\n".join([*top, "", *helpers, *body]) + "\n"
 
     def finish(self, plan: Plan) -> FinishedPlan:
-        return finish(plan, Machine(blocks=False, reorder=self.floats.reorder))
+        return finish(plan, Machine(blocks=False, reorder=self.floats.reorder, host_reads=True))
 
     def measuring(self) -> Backend:
         return NumbaCpu(self.cache, Floats(contract="fast"), self.threads)

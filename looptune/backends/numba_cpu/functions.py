@@ -12,8 +12,8 @@ from looptune.backends.codegen.python import (
     SHARE,
     SPELLED,
     UNARY,
+    HostText,
     Writer,
-    host_steps,
     ident,
     numba_type,
     parenthesise,
@@ -300,7 +300,8 @@ def driver_function(
         if stops:
             yield f"{indent}told[1] += 1"
 
-    yield from host_steps(plan.steps, writer, "    ", launched, ("if told[0]:", "    return") if stops else ())
+    opening = ("if told[0]:", "    return") if stops else ()
+    yield from HostText(writer, launched, lambda flag: f"{ident(flag)}[0]", opening).steps(plan.steps, "    ")
 
 
 def _launch(

@@ -16,7 +16,7 @@ from looptune.backends.numba_cpu.parallel_for import usable_threads
 from looptune.core.short_floats import rounded
 from looptune.ir.nodes import SHORT_FLOATS
 from looptune.lower.checkpoints import checkpoints
-from looptune.lower.plan import Plan, count, has_host_loop
+from looptune.lower.plan import Plan, count, data_decide, has_host_loop
 
 
 class CpuProgram(Program):
@@ -41,8 +41,9 @@ class CpuProgram(Program):
         sizes = {n: int(v) for n, v in scalars.items() if float(v).is_integer()}
         launches = count(self.plan.steps, sizes)
         if self.stops:
+            counted = None if data_decide(self.plan) else launches
             return run_watched(
-                lambda told: self._call(arrays, scalars, (told,)), limit, launches, checkpoints(self.plan, sizes)
+                lambda told: self._call(arrays, scalars, (told,)), limit, counted, checkpoints(self.plan, sizes)
             )
         start = time.perf_counter_ns()
         self.run(arrays, scalars)

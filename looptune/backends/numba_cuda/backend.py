@@ -38,7 +38,7 @@ from looptune.backends.codegen.memory_ops import (
     unaligned,
 )
 from looptune.backends.codegen.persistent import persistent_lines
-from looptune.backends.codegen.python import HELPERS, LEVEL, host_steps, ident, imported_types, numpy_type, uses_half
+from looptune.backends.codegen.python import HELPERS, LEVEL, HostText, ident, imported_types, numpy_type, uses_half
 from looptune.backends.codegen.register_limits import launch_bounds, max_registers
 from looptune.backends.cuda import cubin
 from looptune.backends.cuda.program import CudaProgram, argument_types
@@ -63,6 +63,7 @@ from looptune.lower.plan import (
     Launch,
     Plan,
     Step,
+    data_decide,
     fuse_persistent_launches,
     uncounted_arrays,
 )
@@ -80,6 +81,17 @@ _AT_ONCE = f'''\
 def {AT_ONCE}(each):
     """So many on every multiprocessor; one in Numba's simulator, where blocks cannot wait for each other."""
     return each * getattr(cuda.get_current_device(), "MULTIPROCESSOR_COUNT", 0) or 1
+
+'''
+
+READ = "read_flag"
+_READ = f'''\
+def {READ}(flag, stream):
+    """What a flag in device memory is, once the launches before have set it."""
+    found = flag.copy_to_host(stream=stream)
+    if stream:
+        stream.synchronize()
+    return found[0] != 0
 
 '''
 
@@ -178,10 +190,11 @@ class NumbaCuda(Backend):
         helpers = [f"{host_helper(h)}\n" for h in sorted(host.used)]
         helpers += [_WITH_SHARED] if any(map(dynamic_shared_bytes, plan.compiled_kernels)) else []
         helpers += [_AT_ONCE] if any(k.steps for k in plan.compiled_kernels) else []
+        helpers += [_READ] if data_decide(plan) else []
         return "\n".join([header(plan, self.name), opening, *kernels.values(), *helpers, *steps]) + "\n"
 
     def finish(self, plan: Plan) -> FinishedPlan:
-        return finish(plan, Machine(blocks=True, contract=self.contract))
+        return finish(plan, Machine(blocks=True, contract=self.contract, host_reads=True))
 
     def measuring(self) -> Backend:
         return NumbaCuda(self.arch, "fast", self.cache)
@@ -349,7 +362,7 @@ def _steps(plan: Plan, writer: CudaWriter, spelled: Spelled) -> Iterator[str]:
                 block = launched_block(kernel) if dynamic_shared_bytes(kernel) else kernel.block[:1]
                 yield f"{indent}{spelled(kernel, str(kernel.blocks_per_sm), block, '')}"
 
-    return host_steps(plan.steps, writer, "    ", launched)
+    return HostText(writer, launched, lambda flag: f"{READ}({ident(flag)}, stream)").steps(plan.steps, "    ")
 
 
 def _launch(kernel: Kernel, writer: CudaWriter, indent: str, spelled: Spelled, before: Kernel | None) -> Iterator[str]:

@@ -28,7 +28,7 @@ from looptune.ir.def_use import integer_parameters
 from looptune.ir.rewrite import walk
 from looptune.lower.checkpoints import checkpoints
 from looptune.lower.pipeline import finish
-from looptune.lower.plan import FinishedPlan, Kernel, Plan, count, evaluate_size, grid_function, launches
+from looptune.lower.plan import FinishedPlan, Kernel, Plan, count, data_decide, evaluate_size, grid_function, launches
 from looptune.lower.signature import half_scalars, scalar_type
 from looptune.lower.staged_tiles import staging_loops
 from looptune.lower.tiles import WIDE
@@ -203,7 +203,8 @@ class OpenClProgram(Program):
         queued = self._queued(arrays, scalars, queue)
         sizes = self._sizes(scalars)
         batch: Callable[[int], tuple[int, float, float]] = partial(_batch, queue, queued)
-        return run_in_batches(batch, limit, count(self.plan.steps, sizes), checkpoints(self.plan, sizes))
+        counted = None if data_decide(self.plan) else count(self.plan.steps, sizes)
+        return run_in_batches(batch, limit, counted, checkpoints(self.plan, sizes))
 
     def _sizes(self, scalars: Mapping[str, int | float]) -> dict[str, int]:
         whole = integer_parameters(self.plan.codelet)
@@ -219,7 +220,7 @@ class OpenClProgram(Program):
             own = self.kernels[kernel.name]
             for place, name in enumerate(kernel.arrays):
                 own.set_arg(place, self.passed[name])
-        for kernel, env in launches(self.plan.steps, self._sizes(scalars)):
+        for kernel, env in launches(self.plan.steps, self._sizes(scalars), partial(self._holds, queue)):
             grid = self.grids[kernel.name](env)
             if grid is None:
                 yield
@@ -232,6 +233,12 @@ class OpenClProgram(Program):
             around = tuple(blocks * threads for blocks, threads in zip(grid, block, strict=True))
             cl.enqueue_nd_range_kernel(queue, own, around, block)
             yield
+
+    def _holds(self, queue: Any, flag: str) -> bool:
+        """Wait for the launches so far, and read a flag that they have set."""
+        found = np.zeros(1, np.int32)
+        cl.enqueue_copy(queue, found, self.resident[flag].buffer, is_blocking=True)
+        return bool(found[0])
 
     def _residents(self, scalars: Mapping[str, int | float]) -> dict[str, DeviceArray]:
         """Return the codelet's own variables on the device, allocated once for given sizes."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from looptune.backends.base import description
 from looptune.backends.codegen import half
 from looptune.backends.codegen.c import CWriter, close_braces, reads_double
-from looptune.backends.codegen.c_host import host_writer, steps
+from looptune.backends.codegen.c_host import HostLines, host_writer
 from looptune.backends.codegen.identifiers import OPENCL_NAMES, avoid_reserved
 from looptune.backends.codegen.kernel import check_portable
 from looptune.core.escape import comment
@@ -152,7 +152,7 @@ class OpenClWriter(CWriter):
 
 def machine(contract: Contract) -> Machine:
     """Return the capabilities of OpenCL's devices, whose work groups cannot wait for each other."""
-    return Machine(blocks=True, contract=contract, grid_barrier=False)
+    return Machine(blocks=True, contract=contract, grid_barrier=False, host_reads=True)
 
 
 def device_text(plan: FinishedPlan) -> str:
@@ -186,7 +186,12 @@ def _host(plan: Plan, writer: CWriter) -> Iterator[str]:
     for local in plan.device_locals:
         count = " * ".join(writer.wide(e, 10) for e in local.shape) if local.shape else "1"
         yield f"{writer.name(local.name)} is a buffer of {count} x {writer.types[local.dtype]}."
-    yield from steps(plan.steps, writer, "", lambda kernel, blocks, _: _queued(kernel, blocks, writer))
+    host = HostLines(
+        writer,
+        lambda kernel, blocks, _: _queued(kernel, blocks, writer),
+        lambda flag: f"read_after_all_kernels({writer.name(flag)})[0] != 0",
+    )
+    yield from host.steps(plan.steps, "")
 
 
 def _queued(kernel: Kernel, blocks: Sequence[str], writer: CWriter) -> str:

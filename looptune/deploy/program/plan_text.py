@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from looptune.backends.codegen import half
 from looptune.backends.codegen.c import CWriter, close_braces, list_lines
-from looptune.backends.codegen.c_host import host_writer, steps
+from looptune.backends.codegen.c_host import HostLines, host_writer
 from looptune.backends.codegen.identifiers import CUDA_NAMES, avoid_reserved
 from looptune.backends.codegen.memory_ops import aligned
 from looptune.backends.cuda.cuda_c_writer import CudaCWriter
@@ -144,7 +144,7 @@ class PlanTexts:
             launcher = self._launcher(plan, kernel, writer, numbers[kernel.name], beside)
             return self._launch(plan, kernel, blocks, writer, launcher)
 
-        made = list(steps(plan.steps, writer, "    ", spelled, guarded=False))
+        made = list(HostLines(writer, spelled, str, guarded=False).steps(plan.steps, "    "))
         scratch = list(_scratch(plan, writer))
         words = set(re.findall(r"\w+", "\n".join([*made, *scratch, *_countable(plan, writer)])))
         yield from declarations(plan.codelet, writer, words)

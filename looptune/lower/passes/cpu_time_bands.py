@@ -24,7 +24,7 @@ from looptune.ir.nodes import Assign, Binary, Const, Expr, Load, Loop, Node, Sel
 from looptune.ir.rewrite import rewrite
 from looptune.ir.simplify import add, div, max_of, min_of, mul
 from looptune.lower.cpu_names import CORES
-from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, Step
+from looptune.lower.plan import HostIf, HostLoop, HostWhile, Kernel, Launch, Plan, Step
 from looptune.lower.temporal_tiles import (
     Bounds,
     PointwiseNest,
@@ -60,7 +60,7 @@ def _steps(steps: Iterable[Step]) -> Iterator[Step]:
                 whole = kernel.time_tile
                 edges = (row_lags(whole, sign, alone=True) for sign in (-1, 1))
                 yield from map(Launch, _Bands(kernel, whole, *edges).kernels())
-            case HostLoop(body=body):
+            case HostLoop(body=body) | HostWhile(body=body):
                 yield replace(step, body=tuple(_steps(body)))
             case HostIf(_, then, other):
                 yield replace(step, then=tuple(_steps(then)), other=tuple(_steps(other)))

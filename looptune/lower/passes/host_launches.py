@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from looptune.lower.plan import ARRIVED, HostIf, HostLoop, Launch, Plan, Step
+from looptune.lower.plan import ARRIVED, HostIf, HostLoop, HostWhile, Launch, Plan, Step
 
 if TYPE_CHECKING:
     from looptune.lower.machine import Machine
@@ -20,6 +20,8 @@ def split_persistent_launches(plan: Plan, machine: Machine) -> Plan:
                 return Launch(replace(kernel, time_tile=replace(kernel.time_tile, resident=False)))
             case HostLoop(body=body):
                 return replace(step, body=tuple(map(made, body)), blocks_per_sm=0)
+            case HostWhile(body=body):
+                return replace(step, body=tuple(map(made, body)))
             case HostIf(_, then, other):
                 return replace(step, then=tuple(map(made, then)), other=tuple(map(made, other)))
         return step

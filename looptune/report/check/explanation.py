@@ -17,7 +17,7 @@ from looptune.core.source import Span
 from looptune.ir.def_use import integer_parameters, names_in
 from looptune.lower.passes.cpu_reassociation import vectorised_sums
 from looptune.lower.pipeline import lower
-from looptune.lower.plan import HostIf, HostLoop, Kernel, Launch, Plan, count, extent
+from looptune.lower.plan import HostIf, HostLoop, HostWhile, Kernel, Launch, Plan, count, data_decide, extent
 from looptune.lower.plan import Step as HostStep
 from looptune.lower.plan_outline import summarize_plan
 from looptune.poly.out_of_bounds import OutOfBounds, out_of_bounds_accesses, undecided_accesses
@@ -64,9 +64,9 @@ class CheckedDirective:
 class ExecutionOutline:
     """How the codelet runs with the directives that were not refused.
 
-    ``launches`` is None if sizes are not known. ``outline`` is the text to print. By kernel: ``around`` are the host
-    loops, outermost first; ``extents`` the iterations along its axes, None if they are not known or change with a host
-    loop.
+    ``launches`` is None if sizes are not known, or data decide on it. ``outline`` is the text to print. By kernel:
+    ``around`` are the host loops, outermost first; ``extents`` the iterations along its axes, None if they are not
+    known or change with a host loop.
     """
 
     plan: Plan
@@ -190,7 +190,7 @@ def _runs(done: ScheduleResult, sizes: Mapping[str, int], known: bool) -> Execut
     planned = lower(done.codelet, blocks=True)
     placed = tuple(_kernels(planned.steps, ()))
     extents = tuple(_extents(k, sizes, around) for k, around in placed)
-    launches = count(planned.steps, sizes) if known else None
+    launches = count(planned.steps, sizes) if known and not data_decide(planned) else None
     return ExecutionOutline(
         planned, summarize_plan(planned, sizes if known else None), tuple(a for _, a in placed), extents, launches
     )
@@ -204,6 +204,8 @@ def _kernels(steps: Sequence[HostStep], around: tuple[str, ...]) -> Iterator[tup
                 yield kernel, around
             case HostLoop(var, _, _, _, body):
                 yield from _kernels(body, (*around, var))
+            case HostWhile(_, _, body):
+                yield from _kernels(body, (*around, "while"))
             case HostIf(_, then, other):
                 yield from _kernels((*then, *other), around)
 

@@ -17,6 +17,7 @@ from looptune.lower.pipeline import finish
 from looptune.lower.plan import (
     HostIf,
     HostLoop,
+    HostWhile,
     Kernel,
     Launch,
     Plan,
@@ -26,6 +27,7 @@ from looptune.lower.plan import (
     has_host_loop,
     launched_blocks,
 )
+from looptune.lower.plan import count as count_launches
 from looptune.lower.tiles import shared_bytes
 from looptune.tune.cost_model.cache_traffic import Traffic, traffic
 from looptune.tune.cost_model.devices import Chip
@@ -181,6 +183,10 @@ def _some(
         match step:
             case Launch(kernel):
                 yield kernel, at, times
+            case HostWhile(_, _, body):
+                yield from _some(body, at, times)
+            case HostIf(cond, then, other, flag) if flag:
+                yield from _some(max(then, other, key=lambda branch: count_launches(branch, at)), at, times)
             case HostIf(cond, then, other):
                 yield from _some(then if evaluate_size(cond, at) else other, at, times)
             case HostLoop(var, lo, hi, stride, body):
