@@ -24,8 +24,15 @@ from dataclasses import dataclass, field, replace
 
 from looptune.frontend.name_resolution import base
 from looptune.frontend.normalize.structured_jumps import FLAG
-from looptune.ir.def_use import names_in, referenced_names, target_name, written_names
-from looptune.ir.intervals import is_total, never_equal
+from looptune.ir.def_use import (
+    assigned_targets,
+    names_in,
+    referenced_names,
+    target_name,
+    upward_exposed_uses,
+    written_names,
+)
+from looptune.ir.intervals import is_total, may_be_one_place
 from looptune.ir.nodes import (
     COMPARISONS,
     Assign,
@@ -157,7 +164,7 @@ class _Flags:
             return (map_blocks(self.block, stmt),)
         loop, before, after = stmt, list[Stmt](), list[Stmt]()
         targets = dict.fromkeys(n.target for n in walk_stmts(stmt.body) if isinstance(n, Assign))
-        for target in (t for t in targets if not target_name(t).startswith(FLAG)):
+        for target in (t for t in targets if not target_name(t).startswith(FLAG) and not _is_chosen(stmt, t)):
             raised = self.raised(loop, target)
             if raised is not None:
                 loop = raised
@@ -189,7 +196,7 @@ class _Flags:
         None if not all that the loop does with the target is to set it to one value, where data decide.
         """
         name = target_name(target)
-        stores = [n for n in walk_stmts(loop.body) if isinstance(n, Assign) and _may_be(n.target, target)]
+        stores = [n for n in walk_stmts(loop.body) if isinstance(n, Assign) and may_be_one_place(n.target, target)]
         first = stores[0]
         inside = {f.var for f in walk_stmts(loop) if isinstance(f, Loop)} | written_names(loop.body)
         index = target.index if isinstance(target, Load) else ()
@@ -198,7 +205,8 @@ class _Flags:
         ):
             return None
         accesses = [n for n in walk(loop) if isinstance(n, Var | Load) and target_name(n) == name]
-        if sum(_may_be(n, target) for n in accesses) > len(stores) or not self.only_under_data(loop.body, target):
+        more = sum(may_be_one_place(n, target) for n in accesses) > len(stores)
+        if more or not self.only_under_data(loop.body, target):
             return None
         own = f"{base(name)}_raised{RAISED}{len(self.made)}"
         self.made[own] = Local(own, "int32", span=first.span)
@@ -363,11 +371,12 @@ class _Raising:
         return replace(stmt, value=_cast(dtype, combined))
 
 
-def _may_be(access: Var | Load, target: Var | Load) -> bool:
-    """Tell whether an access may be one to the target."""
-    if isinstance(access, Load) and isinstance(target, Load):
-        return access.array == target.array and not never_equal(access.index, target.index)
-    return access == target
+def _is_chosen(loop: Loop, target: Var | Load) -> bool:
+    """Tell whether a condition on other variables that the loop carries decides on the target, as for an argmin."""
+    carried = (upward_exposed_uses(loop.body) & written_names(loop.body)) - {target_name(target)}
+    scalars = {n.name for n in walk(loop.body) if isinstance(n, Var)} & carried
+    guards = (n for n in walk_stmts(loop.body) if isinstance(n, If) and target in assigned_targets((n,)))
+    return any(scalars & names_in(guard.cond) for guard in guards)
 
 
 def _cast(dtype: str, e: Expr) -> Expr:

@@ -66,6 +66,13 @@ def never_equal(a: Sequence[Expr], b: Sequence[Expr]) -> bool:
     return any(constant and not terms for terms, constant in differences)
 
 
+def may_be_one_place(a: Var | Load, b: Var | Load) -> bool:
+    """Tell whether two accesses, of scalars or elements, may be to one place."""
+    if isinstance(a, Load) and isinstance(b, Load):
+        return a.array == b.array and not never_equal(a.index, b.index)
+    return a == b
+
+
 def simplify_with_ranges(body: tuple[Stmt, ...], known: Mapping[str, Range] | None = None) -> tuple[Stmt, ...]:
     """Return the body simplified; ``known`` has the ranges of variables around it."""
     env = {} if known is None else known

@@ -1,7 +1,7 @@
 """Legal alternatives to a refused directive; each of them has been judged.
 
 division   ->  ``rfactor`` of a loop that accumulates into different elements, as a histogram does; ``prefix`` of one
-               that carries prefix sums
+               that carries prefix sums; ``argreduce`` of one that keeps the best of its terms
 any        ->  what its class offers as ``alternatives``; after ``distribute``
 parallel   ->  with its reduction; after ``expand`` or ``snapshot``; on another loop; with ``assume``
 """
@@ -16,6 +16,7 @@ from looptune.core.errors import DirectiveError, IllegalTransform, LooptuneError
 from looptune.ir.def_use import target_name
 from looptune.ir.nodes import Array, Assign, Codelet, Const, Directive, If, Local, Loop, Node, While
 from looptune.ir.rewrite import rewrite, substitute, walk
+from looptune.poly.arg_reduction import arg_reductions
 from looptune.poly.prefix_sum import is_prefix_sum
 from looptune.schedule import directives
 from looptune.schedule.apply import ScheduleResult, schedule
@@ -35,6 +36,8 @@ PARTS = 4096
 """Of a loop whose parts have copies of arrays: a warp for each multiprocessor of a large GPU."""
 LENGTH = 32
 """Iterations of the parts of a prefix sum."""
+BLOCK = 1024
+"""Iterations of a loop that keeps the best of its terms."""
 _FILE = "suggestion"
 
 
@@ -95,11 +98,11 @@ def division(
 ) -> Suggestion | None:
     """Return the directive that divides a loop that carries prefix sums, or accumulates into different elements.
 
-    None if the loop is another one, or if it cannot be divided.
+    So it is with a loop that keeps the best of its terms. None if the loop is another one, or if it cannot be divided.
     """
     verdict = verdict_of(analysis, loop)
     if verdict.kind == "sequential":
-        return _prefix(analysis, placed, loop, values)
+        return _prefix(analysis, placed, loop, values) or _blocks(analysis, placed, loop, values)
     if verdict.kind != "reduction" or not reductions(loop, verdict).wrong:
         return None
     names = {target_name(r.target) for r in reductions(loop, verdict).reduces}
@@ -134,6 +137,18 @@ def has_parallel_parts(
     parts = {number for step in steps for number in (step.loops[0], step.loops[2])}
     modes = {f.mode for f in walk(done.body) if isinstance(f, Loop) and f.number in parts}
     return any(step.number == loop.number for step in steps) and modes == {"parallel"}
+
+
+def _blocks(
+    analysis: Analysis, placed: Sequence[DirectiveLine], loop: Loop, values: Mapping[str, int | float]
+) -> Suggestion | None:
+    """Return the directive that divides a loop which keeps the best of its terms into blocks that are parallel."""
+    if not arg_reductions(loop):
+        return None
+    text, parallel = f"argreduce {BLOCK}", f"loop {loop.number}: parallel"
+    line = f"loop {loop.number}: {text}"
+    legal = _legal(analysis, placed, (parallel, line), values)
+    return Suggestion(f"`{text}` divides it among threads", (parallel, line)) if legal else None
 
 
 def sized_arrays(codelet: Codelet, names: Collection[str], values: Mapping[str, int | float]) -> Iterator[Local]:

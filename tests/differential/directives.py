@@ -104,6 +104,7 @@ def _expand(s: Site) -> str:
 KINDS: Mapping[str, Callable[[Site], str]] = {
     "expand": _expand,
     "snapshot": lambda s: f"snapshot {', '.join(s.rng.sample(s.arrays, min(len(s.arrays), s.rng.choice((1, 1, 2)))))}",
+    "argreduce": lambda s: f"argreduce {s.number()}",
     "distribute": lambda s: "distribute",
     "cut": lambda s: "cut",
     "schedule": _schedule,

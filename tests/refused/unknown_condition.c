@@ -1,8 +1,9 @@
 /* expect:
-FILE:9:18: parallel is illegal: loop i carries a dependence: condition A[i] > 0 cannot be analysed, so iterations may depend on each other
+FILE:10:18: parallel is illegal: loop i carries a dependence: condition A[i] > 0 cannot be analysed, so iterations may depend on each other
     #pragma hmppcg parallel
                    ^^^^^^^^
-  output on x: (i=0) writes x[0] 11:19, (i=1) writes x[0] 11:19; assumed, for condition A[i] > 0 11:9
+  output on x: (i=0) writes x[0] 12:19, (i=1) writes x[0] 12:19; assumed, for condition A[i] > 0 12:9
+  instead: `argreduce 1024` divides it among threads
   instead: `parallel, assume` asserts it
 */
 void f(int n, double A[n], double x[n]) {

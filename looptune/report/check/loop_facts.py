@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Literal
 
 from looptune.core.source import Span
 from looptune.frontend.normalize.library_effects import STATES
+from looptune.ir.c_printer import expression_text
 from looptune.ir.def_use import target_name, upward_exposed_uses
 from looptune.ir.nodes import Assign, If, Load, Loop, Stmt, Var, While
 from looptune.ir.rewrite import walk
+from looptune.poly.arg_reduction import arg_reductions_of
 from looptune.poly.carried_dependence import Reason
 from looptune.poly.legality import Reduction
 from looptune.poly.scop import Unanalysable
@@ -22,6 +24,7 @@ from looptune.schedule.suggest import Suggestion, division
 
 if TYPE_CHECKING:
     from looptune.frontend.text_order import TextOrder
+    from looptune.poly.legality import Verdict
     from looptune.schedule.analysis import Analysis
     from looptune.schedule.directive_lines import DirectiveLine
 
@@ -39,7 +42,8 @@ class LoopFacts:
     that has to happen in the order of the iterations. ``data``: the subscript that comes from data, where the loop is
     sequential because two iterations access the same element for some data. ``carried``: the scalar that an iteration
     may read before it sets it, and that another one may have set, where that shows that the loop is sequential.
-    ``division``: the directive that divides a loop that carries prefix sums, or accumulates into different elements.
+    ``division``: the directive that divides a loop that carries prefix sums, accumulates into different elements, or
+    keeps the best of its terms.
     """
 
     number: int
@@ -111,17 +115,28 @@ def facts_of_loop(analysis: Analysis, loop: Loop, depth: int, flags: Collection[
     if kind == "sequential":
         reason = analysis.explain_sequential(names, at)
         about = reason.dependence.because
+        groups = arg_reductions_of(loop, reason.arrays)
+        if groups:
+            kept = tuple(Reduction(g.word, expression_text(t), "") for g in groups for t in g.targets)
+            sums = tuple(r for r in _sums_of(verdict) if r.variable not in {k.variable for k in kept})
+            return LoopFacts(loop.number, loop.var, depth, loop.span, "reduction", (*sums, *kept))
         ordered = _ordered_call(loop)
         if ordered is not None:
             return LoopFacts(loop.number, loop.var, depth, loop.span, kind, reason=reason, ordered_at=ordered)
         if about is not None and not about.condition and not about.passes:
             kind, reason, unknown = "unknown", None, _named(about)
-    sums = {(r.op, r.variable): r for r in reversed(verdict.reductions if kind == "reduction" else ())}
     shared = unprivatizable_locals(loop, analysis, verdict.private) if kind == "parallel" else []
     private = tuple(sorted(verdict.private.difference(shared)))
     left_at = reason.dependence.source if reason is not None and reason.dependence.array in flags else None
-    return LoopFacts(loop.number, loop.var, depth, loop.span, kind, tuple(reversed(sums.values())), private,
+    sums = _sums_of(verdict) if kind == "reduction" else ()
+    return LoopFacts(loop.number, loop.var, depth, loop.span, kind, sums, private,
                      tuple(shared), reason, unknown, left_at)  # fmt: skip
+
+
+def _sums_of(verdict: Verdict) -> tuple[Reduction, ...]:
+    """Return the reductions of a loop, one for each operator and variable."""
+    sums = {(r.op, r.variable): r for r in reversed(verdict.reductions)}
+    return tuple(reversed(sums.values()))
 
 
 def facts_of_text(loop: Loop, depth: int, flags: Collection[str] = ()) -> LoopFacts | None:

@@ -61,7 +61,7 @@ def _races(p: WorksharingLoop, facts: Mapping[Span, LoopFacts], names: Mapping[s
             variable = _named(re.sub(r"\W.*", "", r.variable), names)
             reported.add(variable)
             if variable not in p.reductions | p.private:
-                yield Race(p.title, place, span, f"all iterations add to {variable}: add reduction({r.op}: {variable})")
+                yield Race(p.title, place, span, _of_reduction(r.op, variable))
         for own in (*f.private, *f.shared):
             variable = _named(own, names)
             reported.add(variable)
@@ -70,6 +70,12 @@ def _races(p: WorksharingLoop, facts: Mapping[Span, LoopFacts], names: Mapping[s
     for variable in p.written:
         if first in facts and variable not in reported:
             yield Race(p.title, place, first, f"all threads share {variable}: add private({variable})")
+
+
+def _of_reduction(op: str, variable: str) -> str:
+    if op in ("argmin", "argmax", "first", "last"):
+        return f"two iterations may set {variable}: compare and set it in a critical section"
+    return f"all iterations add to {variable}: add reduction({op}: {variable})"
 
 
 def _named(name: str, names: Mapping[str, str]) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from looptune.core.source import Span, location
@@ -94,6 +95,16 @@ def loop_lines(loops: Sequence[LoopFacts], colour: bool) -> Iterator[str]:
             yield from (f"{' ' * (len(opening) + 2)}{end}" for end in dependence_ends(f.reason.dependence, f.span))
 
 
+def _reductions(f: LoopFacts) -> Iterator[str]:
+    """Yield the reductions; the variables of an argmin follow each other."""
+    for op, group in groupby(f.reductions, key=lambda r: r.op):
+        variables = [r.variable for r in group]
+        if op.isalpha() and op not in ("min", "max"):
+            yield f"{op} of {', '.join(variables)}"
+        else:
+            yield from (f"{op} of {variable}" for variable in variables)
+
+
 def because(f: LoopFacts) -> str:
     """Return what follows a loop's verdict: private copies, sums, the dependence or what cannot be analysed."""
     own = [f"own {', '.join(f.private)}"] if f.private else []
@@ -105,7 +116,7 @@ def because(f: LoopFacts) -> str:
             return "; ".join([*own, *kept])
         case "reduction":
             divided = [f.division.text] if f.division is not None else []
-            return "; ".join([", ".join(f"{r.op} of {r.variable}" for r in f.reductions), *own, *divided])
+            return "; ".join([", ".join(_reductions(f)), *own, *divided])
         case "unknown":
             assert f.unknown is not None, "what is unknown has a reason"
             return f"{f.unknown}, {location(f.unknown.span, f.span)}"

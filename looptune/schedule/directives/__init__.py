@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from looptune.core import plugins
 from looptune.core.errors import DirectiveError
+from looptune.schedule.directives.argreduce import ArgReduce
 from looptune.schedule.directives.base import Transform
 from looptune.schedule.directives.block import Block
 from looptune.schedule.directives.box import Box
@@ -57,6 +58,7 @@ ALL: tuple[type[Transform], ...] = (
     Prefix,
     Expand,
     Snapshot,
+    ArgReduce,
     Schedule,
     Distribute,
     Cut,

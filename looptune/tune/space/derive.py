@@ -163,7 +163,7 @@ def matrix_products(analysis: Analysis, sizes: Mapping[str, int] = MappingProxyT
 
 def _forms(found: Patterns) -> Iterator[str]:
     """Yield what to try where variables have copies, or loops are split: then more loops are parallel."""
-    for find in (forms.expansions, forms.snapshots, forms.splits):
+    for find in (forms.expansions, forms.snapshots, forms.blocks, forms.splits):
         lines = find(found.analysis)
         if lines and found.legal(lines):
             after = replace(found, lines=(*found.lines, *lines))

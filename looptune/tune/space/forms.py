@@ -3,12 +3,14 @@
     copies    for i: { for j: t[j] = ...; ... = t[j] }            loop i: expand t
     before    for i: A[i] = f(A[i], A[i + 1])                     loop i: snapshot A
     pieces    for i: A[i] = f(A[k])                               loop i: splitat k, k + 1
+    blocks    for i: if (A[i] < b) { b = A[i]; k = i; }           loop i: argreduce 1024
     values    for i: for j: { w = A[i][j]; ...; A[i][j] = w }     loop i: expand w; loop j: expand w_i
 
 A variable is expanded along each loop that is sequential only because its iterations use the variable one after the
 other, no value flowing; where each iteration writes elements of its own, the others read a copy made before the loop.
-A loop is split where it reaches the element that its other iterations read. A scalar that
-begins anew in each iteration of nested loops is expanded along all of them, so that a schedule may take them apart.
+A loop that keeps the best of its terms is divided into blocks. A loop is split where it reaches the element that its
+other iterations read. A scalar that begins anew in each iteration of nested loops is expanded along all of them, so
+that a schedule may take them apart.
 """
 
 from __future__ import annotations
@@ -22,10 +24,12 @@ from looptune.ir.def_use import names_in, written_names
 from looptune.ir.nodes import Assign, Const, Expr, If, Load, Loop, Stmt, Var, While
 from looptune.ir.rewrite import has_load, walk, walk_stmts
 from looptune.ir.simplify import add, sub
+from looptune.poly.arg_reduction import arg_reductions
 from looptune.schedule.apply import schedule
 from looptune.schedule.binding import loop_label
 from looptune.schedule.directive_lines import parse_lines
 from looptune.schedule.reuse import overwritten_arrays, reused_variables, verdict_of
+from looptune.schedule.suggest import BLOCK
 from looptune.tune.space.patterns import outermost
 
 if TYPE_CHECKING:
@@ -68,6 +72,18 @@ def snapshots(analysis: Analysis) -> tuple[str, ...]:
             if arrays:
                 lines.append(f"loop {loop_label(loop)}: snapshot {', '.join(arrays)}")
                 done.add(loop.number)
+    return tuple(lines)
+
+
+def blocks(analysis: Analysis) -> tuple[str, ...]:
+    """Return lines that divide into blocks each loop that keeps the best of its terms, outside of parallel loops."""
+    lines: list[str] = []
+    done: set[int] = set()
+    for around, loop in loops_inside(analysis.codelet.body):
+        free = any(verdict_of(analysis, f).kind == "parallel" for f in around)
+        if loop.number and not free and not done & {f.number for f in around} and arg_reductions(loop):
+            lines.append(f"loop {loop_label(loop)}: argreduce {BLOCK}")
+            done.add(loop.number)
     return tuple(lines)
 
 
