@@ -195,6 +195,12 @@ def _declared(unit: Unit) -> tuple[Head | None, list[str]]:
     """
     if isinstance(unit.head, str):
         raise UsageError(unit.head)
+    nonnull = [name for part in unit.parts for name in part.nonnull]
+    if nonnull:
+        raise UsageError(
+            f"{unit.codelet.name} tests {', '.join(nonnull)} for being null, which C that is built here does not: "
+            "`looptune cc` runs the loops of the text for a null pointer"
+        )
     name = Path(unit.path).name
     if unit.head is None:
         deep = next((name for name, dimensions in unit.rows.items() if dimensions != (1,)), None)

@@ -66,6 +66,9 @@ def _not_written(part: FunctionPart, several: bool) -> str:
         return "these loops swap pointers, which is not written back: write one loop for each array that is written"
     if part.has_choices:
         return "a condition chooses among arrays, which is not written back: write the statements in both branches"
+    if part.nonnull:
+        tested = ", ".join(part.nonnull)
+        return f"these loops test {tested} for being null, which is not written back: test it before the loops"
     return ""
 
 

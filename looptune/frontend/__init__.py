@@ -381,7 +381,7 @@ def _part(program: Program, chosen: CodeletFunction, built: LoweredCodelet) -> F
         has_choices=built.has_choices,
         row_lengths=built.row_lengths, texts=built.texts,
         scalar_fields=tuple(f.text for f in built.fields if f.is_read_through_pointer),
-        bare=function.name in program.bare, directive=chosen.directive,
+        bare=function.name in program.bare, directive=chosen.directive, nonnull=tuple(sorted(built.nonnull)),
     )  # fmt: skip
 
 

@@ -83,7 +83,7 @@ def build(file: c_ast.File, chosen: CodeletFunction, options: Options) -> Lowere
     return LoweredCodelet(
         codelet, builder.region, builder.variables, held, builder.hidden, frozenset(builder.pointers()), builder.moved,
         builder.result, builder.flags, builder.fields, builder.has_structs, builder.rows, builder.row_lengths,
-        builder.has_swaps, builder.has_choices, builder.texts,
+        builder.has_swaps, builder.has_choices, builder.texts, builder.nonnull,
     )  # fmt: skip
 
 
@@ -114,6 +114,7 @@ class _Builder:
         self.fields: tuple[FieldVariable, ...] = ()
         self.has_structs = self.has_swaps = self.has_choices = False
         self.texts: Mapping[str, FieldText] = {}
+        self.nonnull: frozenset[str] = frozenset()
         self.items = self.normalized_items()
         self.starred = only_dereferenced((*self.items, *self.around()))
         self.outer: dict[str, Array | Scalar] = {}
@@ -203,6 +204,7 @@ class _Builder:
         made = normalize(items, around)
         self.moved = frozenset(map(base, moved))
         self.has_swaps, self.has_choices = made.has_swaps, made.has_choices
+        self.nonnull = frozenset(map(base, made.nonnull))
         self.enter_result(made.types)
         if made.has_structs:
             self.has_structs, self.fields, self.texts = True, made.fields, made.texts

@@ -25,7 +25,7 @@ class LoweredCodelet:
     ``rows`` are the arrays that consist of pointers, with the dimensions to which these lead; ``row_lengths`` are the
     parameters that say how long rows are, where this does not follow from others. ``has_swaps``: its text swaps
     pointers in a loop; ``has_choices``: a condition of it chooses among arrays. ``texts`` say how the text writes
-    variables that are fields of structs.
+    variables that are fields of structs. ``nonnull`` are the pointers of the text that are assumed not to be null.
     """
 
     codelet: Codelet
@@ -44,3 +44,4 @@ class LoweredCodelet:
     has_swaps: bool = False
     has_choices: bool = False
     texts: Mapping[str, FieldText] = field(default_factory=dict)
+    nonnull: frozenset[str] = frozenset()

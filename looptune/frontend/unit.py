@@ -42,7 +42,8 @@ class FunctionPart:
     twice. ``scalar_fields`` are the fields of structs, as the text reads them through pointers, that are
     scalars of the codelet. ``row_lengths`` are scalars of the codelet that the text lacks, see ``row_pointers``.
     ``texts`` say how the text writes variables of the codelet that are fields of structs. ``directive`` is the ``hmpp
-    codelet`` line of the function, if it has one.
+    codelet`` line of the function, if it has one. ``nonnull`` are the pointers of the text that it tests for being
+    null, and that the codelet assumes not to be.
     """
 
     function: str
@@ -69,6 +70,7 @@ class FunctionPart:
     row_lengths: frozenset[str] = frozenset()
     texts: Mapping[str, FieldText] = field(default_factory=dict)
     directive: Hmpp | None = None
+    nonnull: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Apply the directives of a codelet: bind each to its loop, judge it, apply it, verify the tree, record it.
 
     prefix           first, since it makes other statements
-    snapshot, expand then, since the dependences are found anew
+    expand, …        then, since the dependences are found anew
     distribute       before all others, which can be for the pieces
     permute …        whole nests, outermost first
     fuse             outermost first, so that inner loops can be fused as well

@@ -37,7 +37,7 @@ class Assumptions:
     array; ``extents``: the extents of each array; ``in_bounds``: sentences that say which subscripts are inside their
     arrays; ``no_overflow``: expressions that do not overflow; ``relations``: relations of sizes; ``more``: further
     sentences; ``disjoint_rows``: arrays of pointers whose rows do not overlap; ``constant_fields``: scalar fields of
-    structs, which no array that is written contains.
+    structs, which no array that is written contains; ``nonnull``: pointers that are not null.
     """
 
     disjoint_pairs: tuple[tuple[str, str], ...]
@@ -49,6 +49,7 @@ class Assumptions:
     more: tuple[str, ...] = ()
     disjoint_rows: tuple[str, ...] = ()
     constant_fields: tuple[str, ...] = ()
+    nonnull: tuple[str, ...] = ()
 
     def sentences(self) -> tuple[str, ...]:
         """Return each assumption as a sentence."""
@@ -57,6 +58,7 @@ class Assumptions:
         found += [f"the rows of {name} do not overlap" for name in self.disjoint_rows]
         fields = _listed(self.constant_fields) if self.constant_fields else ""
         found += [f"no array that is written contains {fields}"] if fields else []
+        found += [f"{name} is not null" for name in self.nonnull]
         found += [f"the arrays are at least as large as {self._extents()}"] if self.extents else []
         found += [f"the sizes are such that {', '.join(self.relations)}"] if self.relations else []
         found += [*self.in_bounds, "no signed integer overflows in a subscript or a bound"]
@@ -72,6 +74,7 @@ class Assumptions:
         found += [("no overlap", f"of the rows of {_listed(self.disjoint_rows)}")] if self.disjoint_rows else []
         fields = _listed(self.constant_fields) if self.constant_fields else ""
         found += [("no overlap", f"of {fields} with an array that is written")] if fields else []
+        found += [("not null", _listed(self.nonnull))] if self.nonnull else []
         found += [("reached", self._extents())] if self.extents else []
         found += [("sizes", ", ".join(self.relations))] if self.relations else []
         found += [("inside", "; ".join(_few(self.in_bounds)))] if self.in_bounds else []
@@ -108,6 +111,7 @@ def find_assumptions(
     return Assumptions(
         pairs, anything, reached, tuple(dict.fromkeys(inside)), may_overflow(codelet),
         tuple(map(str, relations)), tuple(more), rows_may_overlap(unit), _constant_fields(unit),
+        tuple(name for part in unit.parts for name in part.nonnull),
     )  # fmt: skip
 
 

@@ -59,8 +59,8 @@ def _trips() -> None:
 
 
 BUGS: Mapping[str, Bug] = {
-    "parentheses": Bug("transform", _parentheses, (30, 89)),
-    "remainder": Bug("transform", _remainder, (22, 41)),
+    "parentheses": Bug("transform", _parentheses, (30, 62)),
+    "remainder": Bug("transform", _remainder, (22,)),
     "unsigned": Bug("front", _unsigned, (5, 12, 21)),
     "legality": Bug("interpreter", _legality, (5,)),
     "trips": Bug("numba-cpu", _trips, (5, 7)),

@@ -1,5 +1,5 @@
 /* expect:
-FILE:7:18: unknown directive 'simd'; there are expand, snapshot, argreduce, schedule, distribute, cut, splitat, block, skew, shift, reverse, permute, wavefront, fold, fuse, box, tile, unroll, fullunroll, parallel, noparallel, rfactor, tensor, factor, gridify, grid, swizzle, pack, maxregs, launchbounds, vectorize, stage, overlap, resident, persistent, concurrent, nnan
+FILE:7:18: unknown directive 'simd'; there are prefix, expand, snapshot, argreduce, schedule, distribute, cut, splitat, block, skew, shift, reverse, permute, wavefront, fold, fuse, box, tile, unroll, fullunroll, parallel, noparallel, rfactor, tensor, factor, gridify, grid, swizzle, pack, maxregs, launchbounds, vectorize, stage, overlap, resident, persistent, concurrent, nnan
     #pragma hmppcg simd 4
                    ^^^^^^
 */

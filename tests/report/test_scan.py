@@ -152,7 +152,10 @@ void h(int n, int *a, double **rows, double m[n][n], struct body *bodies, int t,
 
 
 def test_functions_of_other_files_and_recursive_ones_have_an_order(tmp_path: Path) -> None:
-    """They may change all memory that they are given; a loop without them is analysed as if they were not there."""
+    """They may change all memory that they are given; a loop without them is analysed as if they were not there.
+
+    The nests of the lines 18 and 19 test pointers that are assumed not to be null, and can be compiled.
+    """
     path = tmp_path / "others.c"
     path.write_text(OTHERS)
     (file,) = found(path)
@@ -166,13 +169,6 @@ def test_functions_of_other_files_and_recursive_ones_have_an_order(tmp_path: Pat
         (15, "sequential", "i: it calls malloc in this order"),
         (16, "sequential", "while: each iteration decides whether there is a next one"),
         (17, "sequential", "while: each iteration decides whether there is a next one"),
-        (18, "sequential", "i: a jump may end it early"),
-        (
-            19,
-            "sequential",
-            "i: flow on a, when n=3 and the condition !tested_pointers[0] && "
-            "tested_pointers[1] holds; (i=1) writes a[1] a[i] 19:51; (i=2) reads a[1] a[i - 1] 19:58",
-        ),
         (20, "parallel", ""),
     ]
 

@@ -247,6 +247,9 @@ class ProgramBuild:
         try:
             if not self.options.library and unit.path != program.path:
                 check_copied(program.source, unit)
+            if self.options.library and part.nonnull:
+                what = f"{part.function} tests {', '.join(part.nonnull)} for being null, which a library does not"
+                raise UnsupportedError(what, unit.codelet.span)
             one = ReplacedCodelet(unit, name, {} if self.options.library else call_arguments(unit))
             if not self.options.library:
                 codelet_edits(unit.path, unit.text, one)

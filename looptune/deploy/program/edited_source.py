@@ -26,6 +26,8 @@ from looptune.ir.c_printer import C_TYPES
 from looptune.ir.nodes import Array
 
 _TODO, _EXPECTED = "looptune_todo", "looptune_expected"
+_NOT_CALLED = -1
+"""What stands for the status of a codelet that was not called."""
 NO_CALLS = CodeletCalls()
 _LINE_DIRECTIVE = re.compile(r'^[ \t]*#[ \t]*(?:line[ \t]+)?(\d+)(?:[ \t]+("(?:[^"\\\n]|\\.)*"))?[^\n]*', re.MULTILINE)
 """A directive that gives the next line a number, and maybe the file a name, as generators of parsers write it."""
@@ -123,8 +125,8 @@ def codelet_edits(path: str, text: str, one: ReplacedCodelet) -> tuple[Edit, Edi
     if part.result:
         return _edits_of_result(text, one)
     todo = _new_name(_TODO, text)
-    before = f"{{ const int {todo} = {one.name}({passed}); if ({todo}) {{ "
-    after = f"}} if ({todo}) {one.name}_after({', '.join(filter(None, (todo, passed)))}); }}"
+    before = f"{{ const int {todo} = {_call(one, passed)}; if ({todo}) {{ "
+    after = f"}} if ({todo}) {_if_ran(one, todo)}{one.name}_after({', '.join(filter(None, (todo, passed)))}); }}"
     if not part.region:
         # Between the braces of the function, on their own lines.
         return Edit(start + 1, start + 1, f" {before}"), Edit(end - 1, end - 1, f" {after} ")
@@ -139,6 +141,17 @@ def _new_name(name: str, text: str) -> str:
     while name in text:
         name += "_"
     return name
+
+
+def _call(one: ReplacedCodelet, passed: str) -> str:
+    """Return the call of the codelet; where a pointer is null that it assumes not to be, it is not called."""
+    nonnull = one.unit.parts[0].nonnull
+    return f"({' && '.join(nonnull)}) ? {one.name}({passed}) : {_NOT_CALLED}" if nonnull else f"{one.name}({passed})"
+
+
+def _if_ran(one: ReplacedCodelet, todo: str) -> str:
+    """Return the condition for a statement that follows the loops of the file only if the codelet was called."""
+    return f"if ({todo} != {_NOT_CALLED}) " if one.unit.parts[0].nonnull else ""
 
 
 def _passed(one: ReplacedCodelet, result: str) -> str:
@@ -168,8 +181,9 @@ def _edits_of_result(text: str, one: ReplacedCodelet) -> tuple[Edit, Edit]:
     again = f"{own}({', '.join(unit.head.names)})"
     result, todo, expected = (_new_name(n, text) for n in (RESULT, _TODO, _EXPECTED))
     body = (
-        f"{kind} {result} = 0; const int {todo} = {one.name}({_passed(one, result)}); if (!{todo}) return {result}; "
-        f"{{ {kind} {expected} = {again}; {one.name}_after({todo}, {_passed(one, expected)}); return {expected}; }}"
+        f"{kind} {result} = 0; const int {todo} = {_call(one, _passed(one, result))}; "
+        f"if (!{todo}) return {result}; {{ {kind} {expected} = {again}; "
+        f"{_if_ran(one, todo)}{one.name}_after({todo}, {_passed(one, expected)}); return {expected}; }}"
     )
     # The type as the file writes it: long and long long are one type of the IR.
     returned = f"__typeof__({own}({', '.join('0' for _ in unit.head.names)}))"

@@ -21,6 +21,7 @@ from looptune.frontend.normalize.do_loops import tested_first
 from looptune.frontend.normalize.field_variable import FieldVariable
 from looptune.frontend.normalize.library_effects import type_of
 from looptune.frontend.normalize.live_ranges import split_live_ranges
+from looptune.frontend.normalize.nonnull_pointers import assume_nonnull
 from looptune.frontend.normalize.pointer_choices import split_choices
 from looptune.frontend.normalize.pointer_ends import replace_ended_pointers
 from looptune.frontend.normalize.pointer_offsets import moving_pointers, replace_pointers
@@ -144,6 +145,7 @@ class Normalized:
 
     ``types`` are those of the variables, in which arrays of structs are arrays of more dimensions. ``fields`` are the
     fields of structs from outside that are variables of their own; ``has_structs``: the statements named structs;
+    ``nonnull`` are the pointers that they test for being null, and that are assumed not to be;
     ``has_swaps``: they swapped pointers in a loop; ``has_choices``: a condition chose among arrays, so that statements
     of the text stand in both branches. ``texts`` say how the text writes what was fields of structs.
     """
@@ -155,12 +157,16 @@ class Normalized:
     has_swaps: bool = False
     has_choices: bool = False
     texts: Mapping[str, FieldText] = field(default_factory=dict)
+    nonnull: frozenset[str] = frozenset()
 
 
 def normalize(items: Items, around: Surroundings) -> Normalized:
     """Return the statements after all passes. Raises UnsupportedError at what a pass has to refuse."""
     for apply in PASSES:
         items = apply(items, around)
+    nonnull = frozenset[str]()
+    if not around.analysed_only:
+        items, nonnull = assume_nonnull(items, around.types, around.parameters)
     types = _types(items, around)
     if around.addresses:
         separated = replace_memory(items, types, around.read_after, around.several_names)
@@ -177,4 +183,6 @@ def normalize(items: Items, around: Surroundings) -> Normalized:
     used = {n.name for item in items for n in c_ast.walk(item) if isinstance(n, c_ast.Name)}
     fields = tuple(f for f in separated.outside if f.declared.name in used)
     texts = field_texts((*fields, *separated.inside), types, separated.types) if has_structs else {}
-    return Normalized(items, separated.types, fields, has_structs, _swaps in changed, _choices in changed, texts)
+    return Normalized(
+        items, separated.types, fields, has_structs, _swaps in changed, _choices in changed, texts, nonnull
+    )

@@ -41,9 +41,9 @@ def replace_pointer_tests(items: Items, kind_of: Kinds) -> Items:
                 return c_ast.map_children(lambda part: truth(part) if part is cond else rule(part), node)
             case c_ast.Binary("&&" | "||") | c_ast.Unary("!"):
                 return truth(node) if not isinstance(node, c_ast.Unary) or is_pointer(node.arg) else inner(node)
-            case c_ast.Binary("==" | "!=" as op, lhs, rhs) if _is_null(rhs) and is_pointer(lhs):
+            case c_ast.Binary("==" | "!=" as op, lhs, rhs) if is_null(rhs) and is_pointer(lhs):
                 return unknown(node) if op == "!=" else c_ast.Unary("!", unknown(node), span=node.span)
-            case c_ast.Binary("==" | "!=" as op, lhs, rhs) if _is_null(lhs) and is_pointer(rhs):
+            case c_ast.Binary("==" | "!=" as op, lhs, rhs) if is_null(lhs) and is_pointer(rhs):
                 return unknown(node) if op == "!=" else c_ast.Unary("!", unknown(node), span=node.span)
         return inner(node)
 
@@ -57,10 +57,11 @@ def replace_pointer_tests(items: Items, kind_of: Kinds) -> Items:
     return tuple(rule(item) for item in items)
 
 
-def _is_null(e: c_ast.Expr) -> bool:
+def is_null(e: c_ast.Expr) -> bool:
+    """Tell whether an expression is the null pointer."""
     match e:
         case c_ast.Number("0") | c_ast.Name("NULL"):
             return True
         case c_ast.Cast(c_ast.Pointer(), inner):
-            return _is_null(inner)
+            return is_null(inner)
     return False

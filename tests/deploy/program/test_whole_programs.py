@@ -62,6 +62,14 @@ def test_structs_and_variables_at_file_scope(tmp_path: Path, driver: Path) -> No
 
 
 @pytest.mark.wide
+def test_null_pointers_run_the_loops_of_the_text(tmp_path: Path, driver: Path) -> None:
+    """A codelet assumes that pointers which the text tests are not null; where one is, it is not called."""
+    program = build([HERE / "null_pointers.c"], tmp_path, driver, [], named(("layer", "above", "main:36")))
+    agrees(program)
+    assert (program.on_device().count("launch"), program.said.count("warning")) == (10, 0)
+
+
+@pytest.mark.wide
 def test_single_nests(tmp_path: Path, driver: Path) -> None:
     """A nest is replaced in place; one whose accesses follow from data is not, and a warning says what to write."""
     program = build([HERE / "nests.c"], tmp_path, driver, [], named(("work:10", "work:16", "work:18")))
