@@ -46,11 +46,10 @@ BLOCKS = "codelet: grid blocksize {256x1, 128x1, 64x1}"
 
 @dataclass(frozen=True, slots=True)
 class _Prefix:
-    """A loop that carries prefix sums, and those around it, which are parallel if ``apart``."""
+    """A loop that carries prefix sums, and the parallel ones around it, the ``rows``."""
 
-    around: tuple[Loop, ...]
+    rows: tuple[Loop, ...]
     loop: Loop
-    apart: bool
 
     @property
     def place(self) -> str:
@@ -62,7 +61,7 @@ def sections(found: Patterns, *, many: bool = False) -> Iterator[str]:
     loops = [p for p in _loops(found) if _has_many_rows(found, p) == many]
     if loops:
         yield from _on_gpu(found, loops)
-        yield from _on_cpu(found, [p for p in loops if not p.apart])
+        yield from _on_cpu(found, [p for p in loops if not p.rows])
 
 
 def _loops(found: Patterns) -> Iterator[_Prefix]:
@@ -77,14 +76,14 @@ def _loops(found: Patterns) -> Iterator[_Prefix]:
             and (found.iterations(loop) or FEWEST) >= FEWEST
             and is_prefix_sum(found.analysis.codelet, loop.number)
         ):
-            one = _Prefix(around, loop, bool(around) and all(map(found.parallel, around)))
-            if found.legal([f"{one.place}: prefix 2"]):
+            one = _Prefix(tuple(filter(found.parallel, around)), loop)
+            if found.legal(_divided(found, one, "2", 1)):
                 chosen.append(loop)
                 yield one
 
 
 def _has_many_rows(found: Patterns, p: _Prefix) -> bool:
-    return p.apart and prod(found.iterations(f) or ROWS for f in p.around) >= ROWS
+    return bool(p.rows) and prod(found.iterations(f) or ROWS for f in p.rows) >= ROWS
 
 
 def _on_gpu(found: Patterns, loops: Sequence[_Prefix]) -> Iterator[str]:
@@ -130,13 +129,12 @@ def _inner(found: Patterns, loops: Sequence[_Prefix], lines: Sequence[str]) -> t
 def _divided(found: Patterns, p: _Prefix, lengths: str, levels: int) -> list[str]:
     """Return the lines that divide a loop, and that make the rows around it parallel with the parts."""
     line = f"{p.place}: prefix {lengths}"
-    if not p.apart:
+    if not p.rows or not found.legal([line]):
         return [line]
     steps = _steps(found, [f"{p.place}: prefix {', '.join(['16'] * levels)}"])
     values = [v.var.name for v in PrefixLoop.of(steps[0].text, steps[0].number).values]
     copies = dict.fromkeys([*values, *(name for s in steps for names in s.names for name in names[:2])])
-    rows = [f"{at_loops(p.around)}: expand {', '.join(copies)}", f"loop {loop_label(p.around[0])}: distribute"]
-    return [line, *rows] if found.legal([line, *rows]) else [line]
+    return [line, f"{at_loops(p.rows)}: expand {', '.join(copies)}", f"loop {loop_label(p.rows[0])}: distribute"]
 
 
 def _steps(found: Patterns, lines: Sequence[str]) -> tuple[PrefixDivision, ...]:
