@@ -2,6 +2,7 @@
 
     for i: s += x[i]; y[i] = s                     the value s, the terms that it accumulates, and what uses it
     for i: y[i] = y[i - 1] + x[i]                  the same with a scalar: s = s + x[i]; y[i] = s
+    for i: t[0] += x[i]; y[i] = t[0]               likewise, and t[0] = s after the loop
 
     for p: a = 0; for i in part p: a += x[i]       the sum of each part of the iterations
            sums[p] = a
@@ -19,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from looptune.core.source import Span
 from looptune.ir.accumulators import Accumulator, ignores_nan
@@ -59,6 +60,7 @@ from looptune.poly.scop import Scop, build
 
 Names = tuple[str, str, str, str]
 """Of one value: the arrays of the sums of parts and of the values before them, the scalars of a sum and of a part."""
+Replaced = TypeVar("Replaced", Expr, tuple[Stmt, ...])
 _COUNTERS = ("int32", "int64")
 
 
@@ -165,12 +167,20 @@ def _check_counter(codelet: Codelet, loop: Loop) -> None:
 
 
 def _with_scalars(codelet: Codelet, loop: Loop) -> tuple[Codelet, Mapping[str, Assign]]:
-    """Return the codelet whose loop reads in scalars what its last iteration has written to arrays.
+    """Return the codelet whose loop keeps in scalars what an iteration reads of the last one in arrays.
 
-    The statements that did so are returned by the name of the scalar.
+    These are elements that the last iteration has written, and those that all iterations have in common. The statements
+    that write them are returned by the name of the scalar.
     """
     taken, found = declared_names(codelet), dict[str, Assign]()
     before: list[Stmt] = []
+    after: list[Stmt] = []
+    for total, element in _totals(loop):
+        own = Var(take_name(f"{element.array}_last", taken), element.dtype)
+        found[own.name] = total
+        loop = replace(loop, body=_replaced(loop.body, element, own))
+        before += _if_runs(loop, Assign(own, element, span=total.span))
+        after += _if_runs(loop, Assign(element, own, span=total.span))
     body: list[Stmt] = []
     for stmt in loop.body:
         last = _last_written(stmt, loop)
@@ -189,9 +199,22 @@ def _with_scalars(codelet: Codelet, loop: Loop) -> tuple[Codelet, Mapping[str, A
     if not found:
         return codelet, {}
     locals_ = tuple(Local(name, stmt.target.dtype, span=stmt.span) for name, stmt in found.items())
-    whole = (*before, replace(loop, body=tuple(body)))
-    made = replace(codelet, body=_spliced(codelet.body, loop, whole), locals=codelet.locals + locals_)
-    return named(made), found
+    whole = (*before, replace(loop, body=tuple(body)), *after)
+    made = replace(codelet, body=_spliced(codelet.body, _loop(codelet, loop.number), whole))
+    return named(replace(made, locals=codelet.locals + locals_)), found
+
+
+def _totals(loop: Loop) -> Iterator[tuple[Assign, Load]]:
+    """Yield each element that every iteration accumulates into, no other of its array being used, with a statement."""
+    moving = written_names(loop.body) | {f.var for f in walk_stmts((loop,)) if isinstance(f, Loop)}
+    seen: set[str] = set()
+    for stmt in loop.body:
+        if isinstance(stmt, Assign) and isinstance(stmt.target, Load) and stmt.target.array not in seen:
+            element, touched = stmt.target, [n for n in walk(loop.body) if isinstance(n, Load)]
+            seen.add(element.array)
+            fixed = not names_in(element.index) & moving and not any(isinstance(n, Load) for n in walk(element.index))
+            if fixed and element in walk(stmt.value) and all(n == element for n in touched if n.array == element.array):
+                yield stmt, element
 
 
 def _if_runs(loop: Loop, stmt: Stmt) -> tuple[Stmt, ...]:
@@ -220,9 +243,9 @@ def _last_written(stmt: Stmt, loop: Loop) -> Load | None:
     return last if (writers, others, read) == (1, 1, 1) and last != target else None
 
 
-def _replaced(value: Expr, element: Load, own: Var) -> Expr:
-    """Return the value with ``own`` in place of an element."""
-    return rewrite(lambda n: own if _same_element(n, element) else None, value)
+def _replaced(tree: Replaced, element: Load, own: Var) -> Replaced:
+    """Return a tree with ``own`` in place of an element."""
+    return rewrite(lambda n: own if _same_element(n, element) else None, tree)
 
 
 def _same_element(n: Node, element: Load) -> bool:

@@ -132,6 +132,17 @@ void f(int n, float x[n], float y[n], int count[1]) {
   count[0] = k;
 }
 """
+TOTALS = """
+void f(int n, int m, int x[n][m], int y[n][m], int t[n + 1], int u[2]) {
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < m; j++) {
+      if (x[i][j] > 2) u[1] ^= x[i][j];
+      t[i + 1] += x[i][j];
+      u[1] ^= 4;
+      y[i][j] = t[i + 1];
+    }
+}
+"""
 OUTER = ("loop 1: distribute", "loop 1: expand s, s_sums, s_starts")
 CASES = {
     "scalar": (SCALAR, ("loop i: prefix 3",)),
@@ -149,6 +160,7 @@ CASES = {
     "image": (IMAGE, ("loop j: prefix 3",)),
     "rows": (ROWS, ("loop j: prefix 3", *OUTER)),
     "each row": (EACH_ROW, ("loop j: prefix 3", "loop 1: distribute", "loop 1: expand a_last, a_sums, a_starts")),
+    "totals": (TOTALS, ("loop j: prefix 3",)),
     "moved": (MOVED, ("loop i: prefix 4",)),
     "whole": (WHOLE, ("loop i: prefix 5",)),
 }
