@@ -58,7 +58,7 @@ def with_values(relation: isl.Map, sizes: Mapping[str, int]) -> isl.Map:
     for name, value in sizes.items():
         place = relation.find_dim_by_name(kind, name)
         if place >= 0:
-            relation = relation.fix_val(kind, place, isl.Val(value)).project_out(kind, place, 1)
+            relation = relation.fix_val(kind, place, isl.Val(str(value))).project_out(kind, place, 1)
     return relation
 
 
@@ -94,6 +94,7 @@ def _parametric(basic: isl.BasicMap, sizes: Mapping[str, int]) -> isl.Map:
             n, base = max((n, v) for n, v in enumerate(sizes.values()) if v <= size)
             constant = c.get_constant_val().to_python()
             sign = 1 if constant > 0 else -1
-            c = c.set_constant_val(isl.Val(constant - sign * base)).set_coefficient_val(kind, first + n, isl.Val(sign))
+            c = c.set_constant_val(isl.Val(str(constant - sign * base)))
+            c = c.set_coefficient_val(kind, first + n, isl.Val(sign))
         out = out.add_constraint(c)
     return isl.Map.from_basic_map(out)
