@@ -4,8 +4,9 @@
     double (*a)[m] = malloc(sizeof(double[n][m]));    ==>    double a[n][m];
     if (a == NULL) abort();
     free(a);
+    double *z = calloc(n, sizeof(double));            ==>    double z[n]; memset(z, 0, sizeof(z));
 
-What ``calloc`` allocates is zero, which no declaration says, and is refused like any other pointer.
+``aligned_alloc`` is ``malloc`` with an argument more.
 """
 
 from __future__ import annotations
@@ -19,7 +20,12 @@ from looptune.frontend import c_ast
 from looptune.frontend.c_types import pointer_dimensions
 
 ALLOCATE = ("malloc", "__builtin_malloc")
-_ALSO_ALLOCATE = ("calloc", "__builtin_calloc", "aligned_alloc", "_mm_malloc", "memalign", "valloc", "alloca")
+ZEROED = ("calloc", "__builtin_calloc")
+_ALIGNED = ("aligned_alloc", "__builtin_aligned_alloc", "memalign")
+"""They take the alignment first."""
+_ALSO_ALLOCATE = ("_mm_malloc", "valloc", "alloca")
+NAMES = (*ALLOCATE, *ZEROED, *_ALIGNED, "memset")
+"""Functions that have to be those of the C library."""
 FREE = ("free", "__builtin_free")
 _END = ("abort", "__builtin_abort", "exit", "__builtin_exit")
 _BEFORE_END = (*FREE, "printf", "fprintf", "puts", "fputs", "perror")
@@ -30,7 +36,7 @@ def declare_heap_arrays(body: c_ast.Block, own: Collection[str] = ()) -> c_ast.B
 
     ``own`` are the functions that the file defines itself: a ``malloc`` among them may be anything.
     """
-    return body if {*ALLOCATE, *FREE, *_END} & {*own} else _block(body, frozenset())
+    return body if {*NAMES, *FREE, *_END} & {*own} else _block(body, frozenset())
 
 
 def allocated_pointers(body: c_ast.Block) -> frozenset[str]:
@@ -88,7 +94,7 @@ def _has_rows(d: c_ast.Declare) -> bool:
 def _allocates(value: object) -> bool:
     match _uncast(value):
         case c_ast.Call(called):
-            return called in (*ALLOCATE, *_ALSO_ALLOCATE)
+            return called in (*ALLOCATE, *ZEROED, *_ALIGNED, *_ALSO_ALLOCATE)
     return _uncast(value) in _NULL
 
 
@@ -116,6 +122,8 @@ def _items(items: tuple[c_ast.Item, ...], arrays: frozenset[str]) -> Iterator[c_
                     if count is None
                     else replace(item, type=c_ast.ArrayOf(element, count), init=None, on_heap=True)
                 )
+                if count is not None:
+                    yield from zeroing(name, init)
             case c_ast.Declare(name):
                 arrays -= {name}
                 yield item
@@ -125,7 +133,7 @@ def _items(items: tuple[c_ast.Item, ...], arrays: frozenset[str]) -> Iterator[c_
                 name in arrays and _uncast(null) in _NULL
             ):
                 pass
-            case c_ast.If() if isinstance(tested := null_check(item), c_ast.Name) and tested.name in arrays:
+            case c_ast.If() if (tested := null_checks(item)) and all(_is_named(e, arrays) for e in tested):
                 pass
             case _:
                 yield _declared(item, arrays)
@@ -139,6 +147,10 @@ def allocated_count(name: str, element: c_ast.Type, init: object, depth: int = 1
     match _uncast(init):
         case c_ast.Call(called, (size,)) if called in ALLOCATE:
             factors = tuple(_factors(size))
+        case c_ast.Call(called, (_, size)) if called in _ALIGNED:
+            factors = tuple(_factors(size))
+        case c_ast.Call(called, (count, size)) if called in ZEROED and depth == 1 and not _has_pointers(element):
+            factors = (*_factors(count), *_factors(size))
         case _:
             return None
     sizes = [f.of for f in factors if isinstance(f, c_ast.SizeOf)]
@@ -149,6 +161,21 @@ def allocated_count(name: str, element: c_ast.Type, init: object, depth: int = 1
         case [of] if _is_element(of, name, depth) or _left(others, of, element):
             return reduce(lambda a, b: c_ast.Binary("*", a, b, span=a.span), others or [c_ast.Number("1")])
     return None
+
+
+def zeroing(name: str, init: object) -> Iterator[c_ast.Evaluate]:
+    """Yield what sets the array of this name to zero, if ``init`` allocates it so."""
+    match _uncast(init):
+        case c_ast.Call(called, span=span) if called in ZEROED:
+            array = c_ast.Name(name, span=span)
+            size = c_ast.SizeOf("sizeof", "the number", (), array, span=span)
+            yield c_ast.Evaluate(
+                c_ast.Call("memset", (array, c_ast.Number("0", span=span), size), span=span), span=span
+            )
+
+
+def _has_pointers(kind: c_ast.Type) -> bool:
+    return any(isinstance(n, c_ast.Pointer) for n in c_ast.walk(kind))
 
 
 def _left(factors: list[c_ast.Expr], of: object, element: c_ast.Type) -> bool:
@@ -182,18 +209,30 @@ def _is_element(e: object, name: str, depth: int) -> bool:
     return False
 
 
-def null_check(item: c_ast.If) -> c_ast.Expr | None:
-    """Return what an ``if`` compares with a null pointer, where it only ends the program; None for any other."""
-    if item.other.items or not _ends(item.then):
-        return None
-    match item.cond:
+def _is_named(e: c_ast.Expr | None, names: Collection[str]) -> bool:
+    return isinstance(e, c_ast.Name) and e.name in names
+
+
+def null_checks(item: c_ast.If) -> tuple[c_ast.Expr | None, ...]:
+    """Return what an ``if`` compares with null pointers, one of which is enough, where it only ends the program.
+
+    The result is empty for any other ``if``, and has None for another condition.
+    """
+    return () if item.other.items or not _ends(item.then) else tuple(_tested(item.cond))
+
+
+def _tested(cond: c_ast.Expr) -> Iterator[c_ast.Expr | None]:
+    match cond:
+        case c_ast.Binary("||", lhs, rhs):
+            yield from (*_tested(lhs), *_tested(rhs))
         case c_ast.Unary("!", inner):
-            return inner
+            yield inner
         case c_ast.Binary("==", inner, null) if _uncast(null) in _NULL:
-            return inner
+            yield inner
         case c_ast.Binary("==", null, inner) if _uncast(null) in _NULL:
-            return inner
-    return None
+            yield inner
+        case _:
+            yield None
 
 
 _NULL: Collection[object] = (c_ast.Number("0"), c_ast.Name("NULL"))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from looptune.core.errors import LooptuneError
 from looptune.frontend import load
 from looptune.ir.c_printer import declaration
 from looptune.ir.nodes import Assign, If, Loop
+from tests.helpers.against_gcc import difference
 
 BODY = "for (int i = 0; i < n; i++) t[i] = A[i]; for (int i = 0; i < n; i++) A[i] = t[n - 1 - i];"
 
@@ -35,6 +38,36 @@ def test_what_a_function_allocates_is_an_array_of_its_own(before: str, after: st
     assert local.on_heap
 
 
+ZEROED = {
+    "in the declaration": "float *t = calloc(n, sizeof(float)); for (int i = 0; i < n; i++) if (A[i] > 0) t[i] += A[i];"
+    " for (int i = 0; i < n; i++) A[i] = t[n - 1 - i]; free(t);",
+    "later": "float *t; short *h; t = (float *)calloc(n, sizeof *t); h = calloc(16, sizeof(short));"
+    " if (!t || h == NULL) exit(1); for (int i = 0; i < n; i++) h[i % 5 & 15]++;"
+    " for (int i = 0; i < n; i++) { t[i] += A[i]; A[i] = t[i] + h[i & 15]; } free(h); free(t);",
+    "rows": "double (*t)[m] = calloc(n, sizeof(*t)); for (int i = 0; i < n; i++) for (int j = 0; j < m; j += 2)"
+    " t[i][j] = A[i]; for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) A[i] += t[i][j] * (j + 1); free(t);",
+    "in a loop": "for (int i = 0; i < n; i++) { int *h = calloc(m, sizeof(int)); for (int j = 0; j < n; j++)"
+    " h[j * i % m] += 1; for (int j = 0; j < m; j++) A[i] += h[j] * j; free(h); }",
+    "structs": "struct { double a; int b; } *t = calloc(n, sizeof *t); for (int i = 0; i < n; i++) if (A[i] > 1)"
+    " t[i].a = A[i]; for (int i = 0; i < n; i++) A[i] = t[i].a + t[i].b; free(t);",
+    "aligned": "float *t = aligned_alloc(64, n * sizeof(float)); for (int i = 0; i < n; i++) t[i] = A[i];"
+    " for (int i = 0; i < n; i++) A[i] = t[n - 1 - i]; free(t);",
+}
+
+
+@pytest.mark.parametrize("body", ZEROED.values(), ids=ZEROED)
+def test_memory_that_is_zero_is_that_of_gcc(body: str, tmp_path: Path) -> None:
+    text = f"#include <stdlib.h>\n{codelet('', body=body)}\n"
+    for n in (9, 0):
+        assert difference(text, {"n": n, "m": 4}, tmp_path, {"A": (n,)}) is None
+
+
+def test_a_function_that_is_called_calloc_may_be_anything() -> None:
+    own = "void *calloc(long n, long size) { return 0; }\n"
+    with pytest.raises(LooptuneError, match="calloc"):
+        load(own + codelet("float *t = calloc(n, sizeof(float));"), kernel="k")
+
+
 def test_rows_and_products_of_sizes_are_extents() -> None:
     text = codelet(
         "double (*a)[m] = malloc(sizeof(double[n][m])), (*b)[m] = malloc(n * sizeof(*b));"
@@ -51,7 +84,7 @@ def test_rows_and_products_of_sizes_are_extents() -> None:
 @pytest.mark.parametrize(
     "before",
     [
-        "float *t = calloc(n, sizeof(float));",
+        "float *t = calloc(n, 4);",
         "float *t = malloc(n * 4);",
         "float *t = malloc(n * sizeof(double));",
         "static float *t = malloc(n * sizeof(float));",

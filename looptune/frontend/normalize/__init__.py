@@ -93,7 +93,9 @@ def _allocations(items: Items, around: Surroundings) -> Items:
 
 def _effects(items: Items, around: Surroundings) -> Items:
     moved = frozenset(moving_pointers(items, around.types))
-    calls = Calls(around.file, dict(around.types), around.parameters, around.set_globals, around.analysed_only, moved)
+    calls = Calls(
+        around.file, _types(items, around), around.parameters, around.set_globals, around.analysed_only, moved
+    )
     return separate_effects(items, calls)
 
 

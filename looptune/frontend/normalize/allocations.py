@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from looptune.frontend import c_ast
-from looptune.frontend.heap_arrays import ALLOCATE, FREE, allocated_count, null_check
+from looptune.frontend.heap_arrays import FREE, NAMES, allocated_count, null_checks, zeroing
 
 Items = tuple[c_ast.Item, ...]
 
@@ -25,7 +25,7 @@ def declare_allocated(items: Items, own: Collection[str]) -> Items:
 
     ``own`` are the functions that the file defines itself: a ``malloc`` among them may be anything.
     """
-    if {*ALLOCATE, *FREE} & {*own}:
+    if {*NAMES, *FREE} & {*own}:
         return items
     found = _Allocations()
     found.search(items)
@@ -153,8 +153,10 @@ class _Rewriter:
             case c_ast.Declare(name, _, init) if name in self.types:
                 if init is not None or item.on_heap:
                     yield self.declared(name, item)
-            case c_ast.Evaluate(c_ast.Assignment("", c_ast.Name(name))) if name in self.types:
+                    yield from self.zeroed(name, init)
+            case c_ast.Evaluate(c_ast.Assignment("", c_ast.Name(name), value)) if name in self.types:
                 yield self.declared(name, item)
+                yield from self.zeroed(name, value)
             case c_ast.Evaluate(c_ast.Assignment("", c_ast.Index(c_ast.Name(name), _))) if self.has_rows(name):
                 pass
             case c_ast.Evaluate(c_ast.Call(called, (c_ast.Name(name) | c_ast.Index(c_ast.Name(name), _),))) if (
@@ -174,8 +176,19 @@ class _Rewriter:
             case _:
                 yield item
 
+    def zeroed(self, name: str, init: object) -> Iterator[c_ast.Evaluate]:
+        """Yield what sets the array to zero, if it is allocated so."""
+        match self.types[name]:
+            case c_ast.ArrayOf(of) if not isinstance(of, c_ast.ArrayOf):
+                yield from zeroing(name, init)
+
     def is_null_check(self, item: c_ast.If) -> bool:
-        match null_check(item):
+        tested = null_checks(item)
+        return bool(tested) and all(map(self.is_allocated, tested))
+
+    def is_allocated(self, e: c_ast.Expr | None) -> bool:
+        """Tell whether an expression is one of the arrays, or a row of one."""
+        match e:
             case c_ast.Name(name):
                 return name in self.types
             case c_ast.Index(c_ast.Name(name), _):
