@@ -424,6 +424,7 @@ class PrefixDivision:
     ``before`` is ``text`` with scalars for what that loop carries in arrays. ``loops`` are the numbers of the loops
     over the parts: that of their sums, of the values before them, and of the rest. ``names`` has for each value that
     the loop carries the arrays of sums and of values before the parts, and the scalars of a sum and of a part.
+    ``distinct`` are the statements of which no two instances write the same element, since a counter places them.
     """
 
     text: Codelet
@@ -432,6 +433,7 @@ class PrefixDivision:
     number: int
     loops: tuple[int, int, int]
     names: tuple[tuple[str, str, str, str], ...]
+    distinct: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -443,7 +445,12 @@ class Derivation:
     @property
     def codelet(self) -> Codelet:
         """Return the codelet that was made: the assignments of later trees are instances of its statements."""
-        return self.steps[-1].after
+        return replace(self.steps[-1].after, derivation=self)
+
+    @property
+    def distinct(self) -> frozenset[str]:
+        """Return the statements of which no two instances write the same element."""
+        return frozenset().union(*(step.distinct for step in self.steps))
 
 
 Expr = Const | Var | Load | Binary | Unary | Call | Select | Cast

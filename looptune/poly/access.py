@@ -27,6 +27,7 @@ class Access:
     ``index`` is isl text for each dimension, None where it may be anything. ``must``: it accesses this element in every
     instance. ``reduces`` is the op of ``x = x op e`` for the two accesses of x in it, ``exact`` where any order of them
     gives the same value; ``subscripts`` are those of the code, with locals that stand for a value replaced by it.
+    ``distinct``: another instance of the statement writes another element.
     """
 
     statement: str
@@ -40,6 +41,7 @@ class Access:
     reduces: str | None = None
     subscripts: tuple[Expr, ...] = ()
     exact: bool = False
+    distinct: bool = False
 
     def commutes(self, reassociate: bool) -> bool:
         """Tell whether the access belongs to an accumulation that may be reordered."""

@@ -89,7 +89,8 @@ def _accesses_that_meet(
         s_rest, t_rest = ([a for a in side if a.reduces is None] for side in (s, t))
         yield None, [(s[0], b) for b in t_rest] + [(a, t[0]) for a in s_rest]
     else:
-        yield None, [(a, b) for a in s for b in t if a.write or b.write]
+        apart = first == then and all(a.distinct for a in s if a.write)
+        yield None, [(a, b) for a in s for b in t if a.write != b.write or (a.write and not apart)]
 
 
 def pieces(space: Space, d: Dependence) -> list[isl.Map]:

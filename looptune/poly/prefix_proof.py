@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from looptune.ir.def_use import referenced_names
-from looptune.ir.nodes import Assign, Codelet, If, Load, Loop, PrefixDivision, Stmt, Var
+from looptune.ir.nodes import Assign, Codelet, Load, Loop, PrefixDivision, Stmt, Var
 from looptune.ir.rewrite import renaming, rewrite, rewrite_stmts, walk_stmts
-from looptune.poly.prefix_sum import NoPrefixSum, PrefixLoop
+from looptune.poly.prefix_sum import NoPrefixSum, PrefixLoop, blocks_of
 
 
 def division_error(step: PrefixDivision) -> str | None:
@@ -29,6 +29,8 @@ def division_error(step: PrefixDivision) -> str | None:
         return f"a loop in parts is no prefix sum: {reason}"
     if prefix.codelet.body != step.before.body:
         return f"the scalars of loop {prefix.loop.var} in parts hold something else than its elements"
+    if prefix.distinct != step.distinct:
+        return f"loop {prefix.loop.var} may write an element twice"
     block = _block(step.after.body, step.loops[0])
     at = next((k for k, s in enumerate(block) if isinstance(s, Loop) and s.number == step.loops[0]), 0)
     found = block[at : at + 3]
@@ -85,7 +87,7 @@ def _block(body: tuple[Stmt, ...], number: int) -> tuple[Stmt, ...]:
     """Return the block in which the loop of this number stands."""
     if any(isinstance(s, Loop) and s.number == number for s in body):
         return body
-    blocks = (b for s in body for b in ((s.then, s.other) if isinstance(s, If) else (getattr(s, "body", ()),)))
+    blocks = (block for s in body for block in blocks_of(s))
     return next((found for block in blocks if (found := _block(block, number))), ())
 
 

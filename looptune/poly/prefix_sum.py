@@ -17,7 +17,7 @@ the dependences of the loop with scalars.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import NoReturn, TypeVar
@@ -52,6 +52,7 @@ from looptune.ir.rewrite import map_blocks, renaming, rewrite, rewrite_stmts, su
 from looptune.ir.simplify import BIG_STEP, add, ceil_div, fold, max_of, min_of, mul, sub
 from looptune.ir.verify import verify
 from looptune.poly.access import source_text
+from looptune.poly.affine import name as isl_name
 from looptune.poly.delinearization import polynomial
 from looptune.poly.dependence import conflict
 from looptune.poly.isl_limits import QUESTION, IslLimitExceeded, isl_operation_limit
@@ -100,7 +101,8 @@ class RunningValue:
 class PrefixLoop:
     """A loop of ``codelet`` that can be divided; this is ``text`` with a scalar for each of the ``values``.
 
-    ``terms`` is the part of its body that accumulates, with what that needs.
+    ``terms`` is the part of its body that accumulates, with what that needs. ``distinct`` are the statements that write
+    another element each time.
     """
 
     text: Codelet
@@ -108,6 +110,7 @@ class PrefixLoop:
     loop: Loop
     values: tuple[RunningValue, ...]
     terms: tuple[Stmt, ...]
+    distinct: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, codelet: Codelet, number: int) -> PrefixLoop:
@@ -278,7 +281,8 @@ class _Judgement:
         kept = self.needed(values)
         self.check_scalars(values, kept)
         self.check_arrays(kept)
-        return PrefixLoop(self.text, self.codelet, self.loop, values, filtered(self.loop.body, kept))
+        distinct = frozenset(self.distinct(self.loop.body, values))
+        return PrefixLoop(self.text, self.codelet, self.loop, values, filtered(self.loop.body, kept), distinct)
 
     def updates(self, scalar: str) -> list[Assign]:
         assigns = (s for s in walk_stmts(self.loop.body) if isinstance(s, Assign))
@@ -304,6 +308,25 @@ class _Judgement:
         assert op is not None, "all of them accumulate"
         assert isinstance(target, Var), "they accumulate into a scalar"
         return RunningValue(target, op, exact, nan, name, text, updates[0].span)
+
+    def distinct(self, body: tuple[Stmt, ...], values: tuple[RunningValue, ...]) -> Iterator[str]:
+        """Yield the statements that write at a place that a counter says, which grows before each of them runs again.
+
+        The counter and the statement stand in one block. Another loop around might set the counter back.
+        """
+        counters = (
+            {v.var.name for v in values if self.grows(v)} if _around(self.codelet.body, self.loop) == () else set()
+        )
+        assigns = [s for s in body if isinstance(s, Assign)]
+        raised = {s.target.name for s in assigns if isinstance(s.target, Var)} & counters
+        yield from (s.name for s in assigns if isinstance(s.target, Load) and _places(s.target, raised))
+        for stmt in body:
+            for block in blocks_of(stmt):
+                yield from self.distinct(block, values)
+
+    def grows(self, value: RunningValue) -> bool:
+        """Return whether every assignment of the value adds a positive constant to it, without wrapping."""
+        return value.var.dtype in _COUNTERS and all(_raises(s) for s in self.updates(value.var.name))
 
     def needed(self, values: tuple[RunningValue, ...]) -> frozenset[str]:
         """Return the names of the statements that accumulate, and of those that assign the scalars they read."""
@@ -350,6 +373,29 @@ class _Judgement:
                             raise NoPrefixSum(
                                 f"what loop {self.loop.var} accumulates reads {read.text}, which the loop has written"
                             )
+
+
+def _raises(update: Assign) -> bool:
+    match update.value:
+        case Binary("+", Var() as x, Const(value)) | Binary("+", Const(value), Var() as x):
+            return x == update.target and value > 0
+    return False
+
+
+def _places(element: Load, counters: Collection[str]) -> bool:
+    """Tell whether one of the subscripts is the sum of a counter and a constant."""
+    sums = [s for e in element.index if (s := polynomial(e)) is not None]
+    return any({m: c for m, c in s.items() if m} == {(isl_name(k),): 1} for s in sums for k in counters)
+
+
+def blocks_of(stmt: Stmt) -> tuple[tuple[Stmt, ...], ...]:
+    """Return the blocks in a statement."""
+    match stmt:
+        case If(_, then, other):
+            return then, other
+        case Loop(body=body) | While(body=body):
+            return (body,)
+    return ()
 
 
 def _carried(loop: Loop) -> list[str]:
@@ -418,7 +464,8 @@ class _Division:
         body = _spliced(before.body, loop, (sums, scan, rest))
         after = named(replace(before, body=body, locals=(*before.locals, *locals_)))
         at = _number(after, sums.var), _number(after, scan.var), _number(after, rest.var)
-        return PrefixDivision(self.prefix.text, before, verify(after), loop.number, at, tuple(names))
+        distinct = self.prefix.distinct
+        return PrefixDivision(self.prefix.text, before, verify(after), loop.number, at, tuple(names), distinct)
 
     def names(self, value: RunningValue) -> Names:
         """Return the names of the arrays of sums and of starts, and of the scalars of a sum and of a part."""

@@ -145,6 +145,8 @@ def build(codelet: Codelet, *, asked_apart: bool = False) -> Scop:
     named = {s.name: accesses(s, nest, storage) for s in nest.statements.values()}
     named, assumed = delinearize(Space(nest, named), named)
     touched = {s: distinct_accesses(mine) for s, mine in named.items()}
+    for s in codelet.derivation.distinct & touched.keys() if codelet.derivation is not None else ():
+        touched[s] = tuple(replace(a, distinct=a.write) for a in touched[s])
     found = list(nest.unknown)
     for mine in touched.values():
         found += [a.unknown for a in mine if a.unknown is not None and a.unknown.statements]

@@ -161,6 +161,7 @@ CASES = {
     "rows": (ROWS, ("loop j: prefix 3", *OUTER)),
     "each row": (EACH_ROW, ("loop j: prefix 3", "loop 1: distribute", "loop 1: expand a_last, a_sums, a_starts")),
     "totals": (TOTALS, ("loop j: prefix 3",)),
+    "compaction": (COMPACTION, ("loop i: prefix 3",)),
     "moved": (MOVED, ("loop i: prefix 4",)),
     "whole": (WHOLE, ("loop i: prefix 5",)),
 }

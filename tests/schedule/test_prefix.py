@@ -16,7 +16,7 @@ from looptune.lower.pipeline import lower
 from looptune.lower.plan_check import prove_plan
 from looptune.poly.translation_validation import prove
 from looptune.schedule.analysis import Analysis
-from looptune.schedule.apply import schedule
+from looptune.schedule.apply import ScheduleResult, schedule
 from looptune.schedule.directive_lines import parse_lines
 from tests.helpers import all_targets, cross_check
 from tests.helpers.all_targets import Case
@@ -28,11 +28,12 @@ SIZES = ({"n": 11, "m": 8}, {"n": 1, "m": 1}, {"n": 2, "m": 3})
 @pytest.mark.sampled(5, "wide")
 @pytest.mark.parametrize("name", CASES)
 def test_loops_and_kernels_are_proved(name: str) -> None:
-    """The loops for all sizes, and what is launched on a GPU and on a CPU at one."""
+    """The loops for all sizes, and what is launched on a GPU and on a CPU at one, if data do not say which elements."""
     codelet, done = divided(*CASES[name])
+    sizes = None if name == "compaction" else SIZES[0]
     assert prove(codelet, done.codelet).verdict == "proved"
     for blocks in (False, True):
-        proof = prove_plan(codelet, lower(done.codelet, blocks=blocks), SIZES[0], blocks=blocks)
+        proof = prove_plan(codelet, lower(done.codelet, blocks=blocks), sizes, blocks=blocks)
         assert proof.verdict == "proved", (blocks, proof.reason)
 
 
@@ -88,16 +89,49 @@ def test_rounded_sums_are_named_and_kept_under_no_reassociate() -> None:
         schedule(Analysis(load(SCALAR).codelet, reassociate=False), parse_lines(["loop i: prefix 4"]))
 
 
+SCATTER = COMPACTION.replace("y[k++] = x[i]", "{ k++; y[(int)x[i]] = k; }")
+
+
 def test_places_that_data_decide_are_the_users_to_assert() -> None:
-    """A stream compaction writes where the count says; its parts are parallel if the user asserts it."""
+    """A scatter may write an element twice; its parts are parallel if the user asserts that it does not."""
     lines = ("loop i: prefix 4",)
-    codelet, done = divided(COMPACTION, lines)
-    modes = {f.var: f.mode for f in walk_stmts(done.codelet.body) if isinstance(f, Loop)}
-    assert (modes["i_sum"], modes["i_part"]) == ("parallel", "sequential")
-    _, asserted = divided(COMPACTION, (*lines, "loop i_part: parallel, assume"))
-    assert [s.proof for s in asserted.steps] == ["proved", "asserted"]
-    given = cross_check.arguments(codelet, SIZES[0])
-    assert cross_check.off(*(cross_check.interpreted(c, given) for c in (codelet, asserted.codelet))) is None
+    assert _parts(divided(SCATTER, lines)) == ("parallel", "sequential")
+    done = divided(SCATTER, (*lines, "loop i_part: parallel, assume"))
+    assert [s.proof for s in done[1].steps] == ["proved", "asserted"]
+    assert _parts(done) == ("parallel", "parallel")
+
+
+def test_a_counter_that_grows_places_elements_apart() -> None:
+    """A stream compaction writes each element once; not if the counter may stay, wrap, or begin again."""
+    lines = ("loop i: prefix 4",)
+    assert _parts(divided(COMPACTION, lines)) == ("parallel", "parallel")
+    for other in (
+        COMPACTION.replace("y[k++] = x[i]", "{ y[k] = x[i]; if (x[i] > 3) k++; }"),
+        COMPACTION.replace("y[k++] = x[i]", "{ y[k / 2] = x[i]; k++; }"),
+        COMPACTION.replace("k++", "k--"),
+        COMPACTION.replace("int k", "unsigned k"),
+        COMPACTION.replace("int k = 0;", "for (int j = 0; j < 2; j++) { int k = 0;").replace("count[0]", "} count[0]")
+        .replace("= k;", "= 0;"),
+    ):  # fmt: skip
+        assert _parts(divided(other, lines)) == ("parallel", "sequential"), other
+
+
+def test_the_proof_judges_which_elements_are_apart() -> None:
+    """A step that says so of another statement is wrong."""
+    codelet, done = divided(SCATTER, ("loop i: prefix 4",))
+    assert done.codelet.derivation is not None
+    (step,) = done.codelet.derivation.steps
+    stores = frozenset(
+        s.name for s in walk_stmts(step.after.body) if isinstance(s, Assign) and s.target.dtype == "float32"
+    )
+    wrong = Derivation((replace(step, distinct=stores),))
+    assert prove(codelet, replace(done.codelet, derivation=wrong)).verdict == "failed"
+
+
+def _parts(done: tuple[Codelet, ScheduleResult]) -> tuple[str, str]:
+    """How the loops over the parts run."""
+    modes = {f.var: f.mode for f in walk_stmts(done[1].codelet.body) if isinstance(f, Loop)}
+    return modes["i_sum"], modes["i_part"]
 
 
 def _sum_from(value: int) -> Callable[[Node], Node | None]:
