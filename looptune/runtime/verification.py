@@ -28,7 +28,8 @@ class ReferenceComparison:
     """The comparison of many results with one ``expected``; a correct result takes one pass over each array.
 
     ``doubt`` is called when a result first fails, since it costs up to three more runs of the original loops; from
-    then on results are compared with the tolerance that it allows. ``against``: what ran the original loops, "" if that
+    then on results are compared with the tolerance that it allows. ``first``, if given, is called before it: it has an
+    estimate from fewer runs, which allows less and may suffice. ``against``: what ran the original loops, "" if that
     was nothing independent of what is judged. ``widened``: which arrays are allowed more than usual rounding errors.
     """
 
@@ -36,9 +37,14 @@ class ReferenceComparison:
     terms: int
     doubt: Callable[[], RoundingEstimate]
     against: str = ""
+    first: Callable[[], RoundingEstimate] | None = None
     widened: str = field(default="", init=False)
     _known: RoundingEstimate | None = field(default=None, init=False)
+    _left: list[Callable[[], RoundingEstimate]] = field(init=False)
     _allowed: dict[str, np.ndarray] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        self._left = [self.doubt] if self.first is None else [self.first, self.doubt]
 
     def wrong(self, got: Mapping[str, np.ndarray], relative: Mapping[str, float] = NOTHING) -> str | None:
         """Return what is wrong with a result, or None; ``relative``: errors that the user allows, by array.
@@ -46,8 +52,8 @@ class ReferenceComparison:
         See ``tolerance``.
         """
         suspect = self._suspect(got, relative)
-        if suspect and self._known is None:
-            self._known, self._allowed = self.doubt(), {}
+        while suspect and self._left:
+            self._known, self._allowed = self._left.pop(0)(), {}
             self.widened = widening(self.expected, self.terms, self._known)
             suspect = self._suspect(got, relative)
         return compare(suspect, got, terms=self.terms, doubt=self._known, relative=relative) if suspect else None
@@ -63,8 +69,9 @@ class ReferenceComparison:
         Both are relative to the loops in double: to an element and the median of its array, as in ``tolerance``. None
         if these were not run.
         """
-        if self._known is None:
+        if self._known is None or self._left:
             self._known, self._allowed = self.doubt(), {}
+            self._left.clear()
         doubles = {name: a for name, a in self._known.wider.items() if is_float(a.dtype) and name in self.expected}
         pairs = [(a, got[name], self._known.contracted.get(name, self.expected[name])) for name, a in doubles.items()]
         if not pairs:

@@ -262,6 +262,28 @@ def test_a_judge_asks_once_and_only_in_doubt() -> None:
     assert asked == [1]
 
 
+def test_a_judge_asks_first_for_less() -> None:
+    """What it allows suffices for most results; the rest is asked for when one is beyond it."""
+    asked = []
+
+    def estimate(name: str, by: float) -> RoundingEstimate:
+        asked.append(name)
+        return RoundingEstimate({"x": np.full(9, 1 + by, "float32")}, {"x": np.full(9, 1 + by / 2)})
+
+    want = {"x": np.ones(9, "float32")}
+    judge = ReferenceComparison(want, 1, lambda: estimate("all", 0.1), "", lambda: estimate("first", 0.01))
+    for by, passes, known in (
+        (0.02, True, ["first"]), (0.03, True, ["first"]), (0.2, True, ["first", "all"]), (0.9, False, ["first", "all"]),
+    ):  # fmt: skip
+        assert (judge.wrong({"x": want["x"] + np.float32(by)}) is None) == passes
+        assert asked == known
+    other = ReferenceComparison(want, 1, lambda: estimate("all", 0.1), "", lambda: estimate("first", 0.01))
+    assert other.errors(want) is not None
+    assert asked == ["first", "all", "all"]
+    assert other.wrong({"x": want["x"] + np.float32(0.9)}) is not None
+    assert asked == ["first", "all", "all"]
+
+
 def test_errors_are_measured_from_the_loops_in_double() -> None:
     """Of a result and of the loops with fused multiply-adds, relative to an element and the median; floats only."""
     exact = np.array([1.0, 2.0, 3.0])

@@ -433,19 +433,24 @@ def job_of(text: str, baking: Baking, cache: Path) -> Job:
     )
 
 
-@pytest.mark.parametrize(("term", "asked"), [("A[i][j]", False), ("(A[i][j] + 65536.0f - 65536.0f)", True)])
+@pytest.mark.parametrize(
+    ("term", "asked"),
+    [("A[i][j]", 0), ("(A[i][j] + 65536.0f - 65536.0f)", 3), ("(A[i][j] * 65536.0f - (int)(A[i][j] * 65536.0f))", 1)],
+)
 def test_rounding_errors_of_long_loops_are_estimated_beside_them(
-    baking: Baking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, term: str, asked: bool
+    baking: Baking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, term: str, asked: int
 ) -> None:
     """Where terms lose digits, reduced sizes show that versions will differ; the file of each run is then there."""
     job = job_of(SUM.replace("A[i][j]", term), baking, tmp_path)
     threads = experiment.start_estimates(job)
     for thread in threads:
         thread.join()
-    assert len(threads) == (3 if asked else 0)
+    assert len(threads) == asked
     here = ReferenceResult(job, job.problem, job.seed)
     here.run_text()
     monkeypatch.setattr(CReference, "run", lambda *_: pytest.fail("it has run before"))
-    if asked:
-        judge = here.judge(here.inputs())
+    judge = here.judge(here.inputs())
+    if asked == 3:
         assert [len(results) for results in judge.doubt()] == [2, 2, 2]
+    if asked and judge.first is not None:
+        assert [len(results) for results in judge.first()] == [2, 0, 0]

@@ -66,11 +66,15 @@ class ReferenceResult:
     def judge(self, given: Arrays) -> ReferenceComparison:
         """Return the comparison with the reference's results for the inputs ``given``, which are not changed.
 
-        The rounding errors are estimated when a version first differs; meanwhile other kernels have the device.
+        The rounding errors are estimated when a version first differs, by one more run, and by all where that does not
+        explain the difference; meanwhile other kernels have the device.
         """
         expected, against = self._expected(given)
-        doubt = cache(lambda: self._doubt(against))
-        return ReferenceComparison(expected, reduction_terms(self.job.codelet, self.at.values), doubt, against)
+        terms = reduction_terms(self.job.codelet, self.at.values)
+        runs = cache(lambda: {how: cache(run) for how, run in self.estimate_runs(against, self.inputs()).items()})
+        return ReferenceComparison(
+            expected, terms, lambda: _estimate(runs()), against, lambda: _estimate({"moved": runs()["moved"]})
+        )
 
     def run_text(self) -> None:
         """Run the text, so that its results are in the cache; do nothing where it cannot be run."""
@@ -78,24 +82,31 @@ class ReferenceResult:
             with suppress(NoReference, OSError):
                 self._by_text(self.job.text, self.job.codelet, self.inputs(), "")
 
-    def differs_by_rounding(self) -> bool:
-        """Tell whether the results of the text differ by more than usual rounding errors if it rounds otherwise.
+    def needed_estimates(self) -> int:
+        """Return how many of ``estimate_runs`` versions probably need here, and at larger sizes; 0 without the text.
 
-        Versions are likely to differ as much, here and at larger sizes. False if the text cannot be run.
+        The runs differ from the text as versions do: none is needed if usual rounding errors explain that, and the
+        first alone if what it allows does.
         """
         text, given = self.job.text, self.inputs()
         if text is None:
-            return False
+            return 0
         expected, against = self._expected(given)
         if against != text.description:
-            return False
+            return 0
+        found = {how: run() for how, run in self.estimate_runs(against, given).items()}
         terms = reduction_terms(self.job.codelet, self.at.values)
-        for run in self.estimate_runs(against, given):
-            found = run()
-            same = {name: found[name].astype(a.dtype) for name, a in expected.items() if name in found}
-            if same and compare({name: expected[name] for name in same}, same, terms=terms) is not None:
-                return True
-        return False
+
+        def explained(doubt: RoundingEstimate | None) -> bool:
+            return all(
+                compare(want, {n: left[n].astype(a.dtype) for n, a in want.items()}, terms=terms, doubt=doubt) is None
+                for left in found.values()
+                if (want := {n: a for n, a in expected.items() if n in left})
+            )
+
+        if explained(None):
+            return 0
+        return 1 if explained(RoundingEstimate(found["moved"], {})) else len(found)
 
     def text_us(self) -> float | None:
         """Return the time of one run of the text, if its results are cached here; other work may have been running."""
@@ -146,21 +157,16 @@ class ReferenceResult:
             return self._interpreted(codelet, given), INTERPRETER
         return self._generated(codelet, given, ""), ""
 
-    def _doubt(self, against: str) -> RoundingEstimate:
-        """Return the same loops, run by the same means, side by side; the time it takes is no version's."""
-        runs = self.estimate_runs(against, self.inputs())
-        with excluded_from_limit(), ThreadPoolExecutor(len(runs)) as threads:
-            found = {run.args[3]: result for run, result in zip(runs, threads.map(lambda f: f(), runs), strict=True)}
-        return RoundingEstimate(found["moved"], found.get("wider", {}), found.get("contracted", {}))
-
-    def estimate_runs(self, against: str, given: Arrays) -> list[partial[Arrays]]:
+    def estimate_runs(self, against: str, given: Arrays) -> dict[str, Callable[[], Arrays]]:
         """Return the further runs of ``against``, on the inputs ``given``, that show rounding errors; each is kept."""
         codelet = self.job.codelet
-        wide = in_double(codelet)
-        runs = [partial(self._again, against, codelet, perturb_by_ulp(given, self.job.seed), "moved")]
+        wide, moved = in_double(codelet), perturb_by_ulp(given, self.job.seed)
+        runs = {"moved": partial(self._again, against, codelet, moved, "moved")}
         if self.job.text is not None and against == self.job.text.description:
-            runs.append(partial(self._again, against, codelet, given, "contracted"))
-        return runs + ([] if wide == codelet else [partial(self._again, against, wide, _cast(wide, given), "wider")])
+            runs["contracted"] = partial(self._again, against, codelet, given, "contracted")
+        if wide != codelet:
+            runs["wider"] = partial(self._again, against, wide, _cast(wide, given), "wider")
+        return {**runs}
 
     def _again(self, against: str, codelet: Codelet, given: Arrays, how: str) -> Arrays:
         """Nothing where the text has no results in these types."""
@@ -235,6 +241,13 @@ class ReferenceResult:
             with suppress(OSError):
                 numpy_files.write(path, written)
             return written
+
+
+def _estimate(runs: Mapping[str, Callable[[], Arrays]]) -> RoundingEstimate:
+    """Return the results of the runs, which are made side by side; the time they take is no version's."""
+    with excluded_from_limit(), ThreadPoolExecutor(len(runs)) as threads:
+        found = dict(zip(runs, threads.map(lambda run: run(), runs.values()), strict=True))
+    return RoundingEstimate(found["moved"], found.get("wider", {}), found.get("contracted", {}))
 
 
 _KEPT = "what the loops write, or changed"

@@ -126,17 +126,18 @@ def start_estimates(job: Job) -> list[Thread]:
     """Begin with the estimates of rounding errors beside the reference of long loops, and return what makes them.
 
     Versions ask for them when they differ, which here would be after the reference: the device waits twice as long.
-    They are made where the loops at reduced sizes, which take no time, differ by more than usual rounding errors.
+    Those are made that versions would need at reduced sizes, which takes no time to find out.
     """
     assert job.prime_problem is not None, "there are sizes at which versions are screened"
     assert job.text is not None, "versions are screened by the text"
     here = ReferenceResult(job, job.problem, job.seed)
     started: list[Thread] = []
     with suppress(OSError):  # no room for what is kept
-        if ReferenceResult(job, job.prime_problem, job.seed + 1).differs_by_rounding():
-            for run in here.estimate_runs(job.text.description, here.inputs()):
-                started.append(Thread(target=_kept, args=(run,), daemon=True))
-                started[-1].start()
+        needed = ReferenceResult(job, job.prime_problem, job.seed + 1).needed_estimates()
+        runs = here.estimate_runs(job.text.description, here.inputs()) if needed else {}
+        for run in islice(runs.values(), needed):
+            started.append(Thread(target=_kept, args=(run,), daemon=True))
+            started[-1].start()
     return started
 
 
