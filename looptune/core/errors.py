@@ -34,6 +34,10 @@ class UsageError(LooptuneError):
     """The user's request is wrong: an option, an argument, or a file that does not fit."""
 
 
+class NotCapturable(UsageError):
+    """What cannot be recorded as a CUDA graph, since the host reads data to decide on its launches."""
+
+
 class ParseError(LooptuneError):
     """The C text or a line of directives cannot be parsed."""
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from cuda.bindings import driver
 
-from looptune.backends.cuda.driver import Graph, Memory, NotCapturable, check
+from looptune.backends.cuda.driver import Graph, Memory, check
 from looptune.backends.numba_cuda.backend import numba_stream
-from looptune.core.errors import TargetError
+from looptune.core.errors import NotCapturable, TargetError
 from looptune.runtime import nvml
 from looptune.runtime.device import Device, DeviceInfo, Restore, Run
 

@@ -10,8 +10,6 @@ from typing import Any
 
 from cuda.bindings import driver
 
-from looptune.core.errors import UsageError
-
 MAX_BLOCKS_Y = 65535
 """Blocks of a grid along y, and along z."""
 MOST_ELEMENTS = 2**31
@@ -61,10 +59,6 @@ class Memory:
     def __del__(self) -> None:
         if driver is not None and hasattr(self, "pointer"):
             driver.cuMemFree(self.pointer)
-
-
-class NotCapturable(UsageError):
-    """What cannot be recorded as a graph, since the host reads data to decide on its launches."""
 
 
 class Graph:

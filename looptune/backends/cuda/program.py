@@ -28,11 +28,11 @@ from looptune.backends.base import Binary, PartialRun, Program, TimeLimit
 from looptune.backends.codegen.kernel import check_elements, launched_block
 from looptune.backends.codegen.memory_ops import aligned, unaligned
 from looptune.backends.codegen.python import ident, numba_type
-from looptune.backends.cuda.driver import NotCapturable, check
+from looptune.backends.cuda.driver import check
 from looptune.backends.cuda.fork import Fork
 from looptune.backends.cuda.launch import ArgumentSlot, GridTooLarge, Launcher, LoadedKernel, ParameterBlock, Scratch
 from looptune.backends.early_stop import run_in_batches
-from looptune.core.errors import ResourceError, UsageError
+from looptune.core.errors import NotCapturable, ResourceError, UsageError
 from looptune.core.short_floats import rounded
 from looptune.ir.def_use import integer_parameters
 from looptune.lower.checkpoints import checkpoints
