@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
 import re
 import sys
@@ -107,6 +108,66 @@ def test_every_kernel_becomes_the_sweeps_machine_code(kernel: str, tmp_path: Pat
     for k, signature in made.SIGNATURES.items():
         code = made.cubin(k, signature, "sm_90")
         assert made.entry_of(code, k.__name__).encode() in code
+
+
+RELAX = """void relax(int n, double a[n], double b[n], double tol, int passes[1]) {
+  double err = 1; int k = 0;
+  while (err > tol) {
+    err = 0;
+    for (int i = 1; i < n - 1; i++) b[i] = 0.5 * (a[i - 1] + a[i + 1]);
+    for (int i = 1; i < n - 1; i++) { double d = b[i] > a[i] ? b[i] - a[i] : a[i] - b[i]; if (d > err) err = d; }
+    for (int i = 1; i < n - 1; i++) a[i] = b[i];
+    k++;
+  }
+  passes[0] = k;
+}
+"""
+
+
+@pytest.mark.wide
+@cuda
+def test_data_decide_how_often_a_loop_runs_in_the_simulator(tmp_path: Path) -> None:
+    written(tmp_path, RELAX, None, "numba-cuda", default=True)
+    code = """
+import relax_tuned as t
+a, b, passes, k, err = np.arange(12.0) ** 2, np.zeros(12), np.zeros(1, np.int32), 0, 1.0
+want = a.copy()
+while err > 0.3:
+    new = want.copy()
+    new[1:-1] = 0.5 * (want[:-2] + want[2:])
+    want, err, k = new, abs(new - want).max(), k + 1
+t.relax(12, a, b, 0.3, passes)
+assert (a == want).all() and passes[0] == k > 1, (a, want, passes, k)
+"""
+    run_alone(tmp_path, code, NUMBA_ENABLE_CUDASIM="1")
+
+
+@cuda
+@pytest.mark.filterwarnings("ignore:relax. nothing was tuned")
+def test_data_decide_how_often_a_loop_runs_on_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A flag is read when the launches before it have been made; no graph takes them up."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+    tools = importlib.import_module("tests.helpers.fake_cuda_driver")
+    made = imported(written(tmp_path, RELAX, None, "numba-cuda", default=True))
+    driver = tools.install(made)
+    flags = iter([1, 1, 0, 0])
+    read_after = []
+
+    def read(target: int, source: int, nbytes: int, stream: int) -> tuple[object]:
+        read_after.append(len(driver.launched))
+        ctypes.c_int32.from_address(target).value = next(flags)
+        return (tools.OK,)
+
+    driver.cuMemcpyDtoHAsync = read
+    given = [tools.DeviceArray((9,), dtype="float64", pointer=p) for p in (4096, 8192)]
+    passes = tools.DeviceArray((1,), dtype="int32", pointer=16384)
+    for _ in range(2):
+        made.relax(9, *given, 0.3, passes)
+    each = (read_after[2] - read_after[0]) // 2
+    assert read_after == [1, 1 + each, 1 + 2 * each, 1 + 2 * each + 1 + 1]
+    driver.streams_capture = 1
+    with pytest.raises(ValueError, match="data decide how many launches it makes"):
+        made.relax(9, *given, 0.3, passes)
 
 
 @pytest.fixture

@@ -80,7 +80,7 @@ class Scratch(Memory):
     """Device memory that belongs to a plan."""
 
     def __init__(self, count: int, dtype: str, zeros: bool) -> None:
-        self.count = count
+        self.count, self.dtype = count, dtype
         size = max(1, count * np.dtype(dtype).itemsize)
         super().__init__(size)
         if zeros:
@@ -250,9 +250,11 @@ class BoundPlan(Launcher):
     """A built module's plan, bound to a device and a stream.
 
     ``plan(launch, new, *params)`` calls ``launch(kernel, grid, block, *args)`` for each launch in turn, and
-    ``new(count, dtype)`` for its own arrays, with ``zeros=True`` for those that have to be zero. A grid that is a
-    number is the number of blocks that each multiprocessor runs of a kernel whose blocks wait for each other. With
-    ``beside=True`` the kernel may run at the same time as that of the call directly before.
+    ``new(count, dtype)`` for its own arrays, with ``zeros=True`` for those that have to be zero. With ``flag=True`` the
+    array is a number by which data decide on launches, and ``new`` also returns a function that waits and tells whether
+    it is not zero. A grid that is a number is the number of blocks that each multiprocessor runs of a kernel whose
+    blocks wait for each other. With ``beside=True`` the kernel may run at the same time as that of the call directly
+    before.
     ``params`` are the sizes, and an ArgumentSlot for every other parameter; ``load`` compiles and loads a kernel, whose
     parameters with these numbers have these values if they are a ``Size``. Its own arrays have at most ``most``
     elements, else TooManyElements is raised.
@@ -268,12 +270,15 @@ class BoundPlan(Launcher):
         self.stream = driver.CUstream(stream)
         self.scratch: list[Scratch] = []
         self.made = 0
+        self.reading: Any = None
+        """The stream on which flags are read, None as long as launches are only looked at."""
+        self.decided = False
         self.frames: dict[Any, ParameterBlock] = {}
         # With what launches it, and all that the driver is told.
         self.launches: list[tuple[ParameterBlock, Callable[..., Any], tuple[Any, ...]]] | None = []
         self._walk(self._keep)
         # Only a graph runs two at a time.
-        if len(self.launches) > FEW or self.fork is not None:
+        if len(self.launches) > FEW or self.fork is not None or self.decided:
             self.launches = None
 
     def place(self, pointers: tuple[int, ...], counts: tuple[int, ...]) -> None:
@@ -283,6 +288,12 @@ class BoundPlan(Launcher):
 
     def run(self, floats: tuple[float, ...]) -> None:
         """Run the plan once, asynchronously, with the arrays that were placed."""
+        if self.decided:
+            if check(driver.cuStreamIsCapturing(self.stream)):
+                raise ValueError("the call cannot be captured in a CUDA graph: data decide how many launches it makes")
+            self.floats = floats
+            self.step(self.stream)
+            return
         if self.launches is None:
             self.step_or_replay(floats, self.stream)
             return
@@ -296,6 +307,7 @@ class BoundPlan(Launcher):
     def step(self, stream: Any) -> None:
         for frame in self.frames.values():
             self._settle(frame)
+        self.reading = stream
         fork = self.fork if self.fork is not None and self.fork.serves(stream) else None
         waiting: list[Callable[[Any], None]] = []
 
@@ -325,14 +337,25 @@ class BoundPlan(Launcher):
         self.made = 0
         self.plan(launch, self._new, *self.params)
 
-    def _new(self, count: int, dtype: str, zeros: bool = False) -> Scratch:
+    def _new(self, count: int, dtype: str, zeros: bool = False, flag: bool = False) -> Any:
         """Return the same memory in every walk: it is asked for in the same order."""
         if count > self.most:
             raise TooManyElements(f"an array of the kernels has {count} elements, the limit is {self.most}")
         if self.made == len(self.scratch):
             self.scratch.append(Scratch(int(count), dtype, zeros))
         self.made += 1
-        return self.scratch[self.made - 1]
+        made = self.scratch[self.made - 1]
+        if not flag:
+            return made
+        self.decided = True
+        return made, (once() if self.reading is None else lambda: self._holds(made))
+
+    def _holds(self, flag: Scratch) -> bool:
+        """Wait for the launches so far, and read a flag that they have set."""
+        found = np.zeros(1, flag.dtype)
+        check(driver.cuMemcpyDtoHAsync(found.ctypes.data, flag.pointer, found.nbytes, self.reading))
+        check(driver.cuStreamSynchronize(self.reading))
+        return bool(found[0])
 
     def _frame(self, kernel: Any, block: Sequence[int], args: Sequence[Any]) -> ParameterBlock:
         """Return the frame of a kernel; ``ArgumentSlot`` and ``Scratch`` live as long as this object."""
@@ -361,6 +384,12 @@ class BoundPlan(Launcher):
         frame = ParameterBlock(self.load(kernel, constant_sizes(args)), block, args)
         frame.fill(_sizes(args))
         self.launches.append((frame, *frame.call(grid, self.stream)))
+
+
+def once() -> Callable[[], bool]:
+    """Return what takes the place of reading a flag where launches are only looked at: it is true the first time."""
+    left = [True]
+    return lambda: bool(left and left.pop())
 
 
 def constant_sizes(args: Sequence[Any]) -> tuple[tuple[int, int], ...]:

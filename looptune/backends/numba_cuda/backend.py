@@ -64,6 +64,7 @@ from looptune.lower.plan import (
     Plan,
     Step,
     data_decide,
+    decisions,
     fuse_persistent_launches,
     uncounted_arrays,
 )
@@ -140,17 +141,20 @@ class KernelSources:
 
 def parts(plan: Plan, contract: Contract = "cc") -> KernelSources:
     """Return the sources of a plan's kernels and of its launching function."""
-    finished = finish(plan, Machine(blocks=True, contract=contract))
+    finished = finish(plan, Machine(blocks=True, contract=contract, host_reads=True))
     check_limits(finished)
     imports, helpers, kernels = _kernels(finished)
     types = {k.name: tuple(map(_named, argument_types(finished, k))) for k in finished.compiled_kernels}
     writer = HostWriter(finished, set())
     zeros = {ARRIVED: ", zeros=True"}
+    flags = {flag for flag, _ in decisions(finished.steps)}
     new = [
-        f"    {ident(v.name)} = new({_count(v, writer)}, {numpy_type(v.dtype)!r}{zeros.get(v.name, '')})"
+        f"    {ident(v.name)}, {READ}_{v.name} = new(1, {numpy_type(v.dtype)!r}, flag=True)"
+        if v.name in flags
+        else f"    {ident(v.name)} = new({_count(v, writer)}, {numpy_type(v.dtype)!r}{zeros.get(v.name, '')})"
         for v in finished.device_locals
     ]
-    host = (*new, *_steps(finished, writer, _called))
+    host = (*new, *_steps(finished, writer, _called, lambda flag: f"{READ}_{flag}()"))
     made = {k: (text.rstrip() + "\n", types[k]) for k, text in kernels.items()}
     own = {v.name for v in finished.device_locals}
     wide = tuple(name for name in aligned(finished) if name not in own)
@@ -326,7 +330,8 @@ def _host(plan: Plan, writer: CudaWriter) -> Iterator[str]:
     for array in (ident(a.name) for a in uncounted_arrays(plan)):
         yield f"    if {array}.size > {MOST_ELEMENTS}:"
         yield f'        raise ValueError("{array} has more than {MOST_ELEMENTS} elements")'
-    yield from _steps(plan, writer, partial(_indexed, plan))
+    read = f"{READ}({{}}, stream)".format
+    yield from _steps(plan, writer, partial(_indexed, plan), lambda flag: read(ident(flag)))
 
 
 def _count(local: Local, writer: CudaWriter) -> str:
@@ -351,7 +356,7 @@ def _indexed(plan: Plan, kernel: Kernel, grid: str, block: tuple[int, ...], _bes
     return f"{kernel.name}[{grid}, {block}, stream]({', '.join(args)})"
 
 
-def _steps(plan: Plan, writer: CudaWriter, spelled: Spelled) -> Iterator[str]:
+def _steps(plan: Plan, writer: CudaWriter, spelled: Spelled, read: Callable[[str], str]) -> Iterator[str]:
     def launched(step: Launch | HostLoop, indent: str, before: Step | None) -> Iterator[str]:
         match step:
             case Launch(kernel):
@@ -362,7 +367,7 @@ def _steps(plan: Plan, writer: CudaWriter, spelled: Spelled) -> Iterator[str]:
                 block = launched_block(kernel) if dynamic_shared_bytes(kernel) else kernel.block[:1]
                 yield f"{indent}{spelled(kernel, str(kernel.blocks_per_sm), block, '')}"
 
-    return HostText(writer, launched, lambda flag: f"{READ}({ident(flag)}, stream)").steps(plan.steps, "    ")
+    return HostText(writer, launched, read).steps(plan.steps, "    ")
 
 
 def _launch(kernel: Kernel, writer: CudaWriter, indent: str, spelled: Spelled, before: Kernel | None) -> Iterator[str]:

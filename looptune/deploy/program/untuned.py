@@ -8,7 +8,7 @@ A derived space begins with the versions that win most often, see ``tune.space.d
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -122,11 +122,11 @@ def _first(section: Section) -> Configuration | None:
 def _predicted_us(analysis: Analysis, text: str, sizes: Mapping[str, int], chip: Chip) -> float | None:
     """Return the predicted time of a version, None if it is illegal, or fits no GPU, at unknown sizes."""
     try:
-        anywhere = finish(default(analysis, text, blocks=True), MODEL)
+        anywhere = finish(default(analysis, text, blocks=True), replace(MODEL, host_reads=False))
         check_limits(anywhere)
         check_capability(anywhere, chip.arch)
         done = schedule(analysis, parse_lines(text.splitlines(), "configuration"))
-        planned = lower(specialize(done.codelet, sizes), blocks=True)
+        planned = lower(specialize(done.codelet, sizes), blocks=True, host_reads=False)
         check_limits(finish(planned, MODEL))
     except (DirectiveError, IllegalTransform, ParseError, ResourceError):
         return None

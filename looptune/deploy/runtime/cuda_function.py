@@ -29,6 +29,7 @@ from looptune.backends.cuda.launch import (
     Size,
     TooManyElements,
     constant_sizes,
+    once,
 )
 from looptune.deploy.runtime.arguments import (
     READERS,
@@ -283,7 +284,7 @@ class Gpu(Function):
                 found: list[tuple[Any, Sizes]] = []
                 plan = self.tuned.plans[self._usable(device, values)[0].plan]
                 plan.launches(lambda k, grid, block, *args, **_: found.append((k, constant_sizes(args))),
-                              lambda *_, **__: ArgumentSlot(0), *self._params(self._marked(values)))  # fmt: skip
+                              _unmade, *self._params(self._marked(values)))  # fmt: skip
                 made = Compilation(target=self._compile, args=(dict.fromkeys(found), device.capability), daemon=True)
                 self.compiling[key] = made
                 made.start()
@@ -385,6 +386,11 @@ def _known(p: Parameter, pointer: int, items: int, ready: PreparedCall) -> None:
     if len(ready.size_values) > KNOWN:
         ready.size_values.clear()
     ready.size_values.add(pointer)
+
+
+def _unmade(*_: Any, flag: bool = False, **__: Any) -> Any:
+    """Take the place of making an array where launches are only looked at."""
+    return (ArgumentSlot(0), once()) if flag else ArgumentSlot(0)
 
 
 def _stage(array: np.ndarray, where: int) -> DeviceBuffer:

@@ -33,8 +33,9 @@ class Simulated(Function):
             if p.written:
                 host[...] = array.copy_to_host().view(host.dtype).reshape(host.shape)
 
-    def _new(self, count: int, dtype: str, zeros: bool = False) -> Any:
-        return cuda.to_device(np.zeros(count, dtype)) if zeros else cuda.device_array(count, dtype)
+    def _new(self, count: int, dtype: str, zeros: bool = False, flag: bool = False) -> Any:
+        made = cuda.to_device(np.zeros(count, dtype)) if zeros else cuda.device_array(count, dtype)
+        return (made, lambda: bool(made.copy_to_host()[0])) if flag else made
 
     def _launch(
         self, kernel: Any, grid: Sequence[int] | int, block: Sequence[int], *args: Any, beside: bool = False
