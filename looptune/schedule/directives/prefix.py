@@ -18,6 +18,8 @@ array, ``y[i] = y[i - 1] + x[i]``, is read as the same loop with a scalar.
 Legal when: all that the loop carries is accumulated by ``+ * & | ^ min max``, and not under --no-reassociate if another
 order rounds differently; what is accumulated depends neither on the values so far nor on what the loop writes. Gain:
 threads for a loop that has none. Cost: the terms are computed twice, memory for two values a part, and two kernels.
+
+Source: G. Blelloch, "Prefix sums and their applications", Carnegie Mellon University, CMU-CS-90-190, 1990.
 """
 
 from __future__ import annotations
