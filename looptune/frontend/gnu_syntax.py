@@ -5,6 +5,8 @@
     asm("add %1, %0" : "+r"(x) : "r"(y) : "cc");     __looptune_asm(&(x), (y));
     asm goto("jc %l1" : : "r"(y) : : out);           { if (__looptune_volatile_asm((y))) goto out; }
     x = a ?: b;                                      x = a ? __looptune_same() : b;
+    __auto_type x = e;                               __typeof__(e) x = e;
+    struct point p = {x: 1, y: 2};                   struct point p = {.x = 1, .y = 2};
     k = va_arg(arguments, int);                      k = (*(int *) va_arg((arguments)));
     void *p = &&out;                                 void *p = __looptune_label(out);
     goto *p;                                         { __looptune_jump(p); goto __looptune_anywhere; }
@@ -26,6 +28,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+
+from looptune.frontend.predefined_macros import TYPEOF
 
 RANGE = "__looptune_range"
 """The function whose arguments are the ends of a range of cases, or of elements in a list."""
@@ -59,6 +63,7 @@ def replaced_tokens(words: Sequence[str]) -> Mapping[int, str]:
     """
     found: dict[int, str] = {}
     labels = {word for word, after in pairwise(words) if after == ":"}
+    found |= _named_fields(words) if labels else {}
     for k, (word, after) in enumerate(pairwise(words)):
         if word == "case":
             found |= _range(words, k, _colon(words, k))
@@ -70,6 +75,8 @@ def replaced_tokens(words: Sequence[str]) -> Mapping[int, str]:
             found[k] = f"? {SAME}()"
         elif word in _SPELLINGS:
             found[k] = _SPELLINGS[word]
+        elif word == "__auto_type":
+            found |= _of_value(words, k)
         elif word in _ARGUMENT and after == "(":
             found |= _argument(words, k)
         elif word == "&&" and after in labels and _is_unary(words, k):
@@ -78,6 +85,60 @@ def replaced_tokens(words: Sequence[str]) -> Mapping[int, str]:
             end = next((j for j in range(k, len(words)) if words[j] == ";"), k)
             found |= {k: f"{{ {JUMP}(", k + 1: "", end: f"); goto {ANYWHERE}; }}"}
     return found
+
+
+def _of_value(words: Sequence[str], at: int) -> dict[int, str]:
+    """Return what replaces ``__auto_type`` in front of a variable: the type of its initial value."""
+    end = next((k for k in _outside_brackets(words, at) if words[k] in (";", ",")), at)
+    value = words[at + 3 : end]
+    if not value or words[at + 2] != "=" or words[end] != ";":
+        return {}
+    others = replaced_tokens(value)
+    text = " ".join(others.get(k, word) for k, word in enumerate(value))
+    return {at: f"struct {{ char {TYPEOF}[sizeof({text})]; }}"}
+
+
+def _outside_brackets(words: Sequence[str], first: int) -> Iterator[int]:
+    """Yield the indices of the tokens from one on that are in no brackets which open after it."""
+    depth = 0
+    for k in range(first, len(words)):
+        depth -= words[k] in (")", "]", "}")
+        if depth == 0:
+            yield k
+        depth += words[k] in ("(", "[", "{")
+
+
+def _named_fields(words: Sequence[str]) -> dict[int, str]:
+    """Return what replaces ``field:`` in the braces of lists, in which no label can stand."""
+    found: dict[int, str] = {}
+    lists: list[bool] = []
+    for k, word in enumerate(words):
+        if word == "{":
+            lists.append(_begins_list(words, k, bool(lists) and lists[-1]))
+        elif word == "}":
+            lists = lists[:-1]
+        elif word == ":" and lists and lists[-1] and words[k - 2] in ("{", ",") and words[k - 1].isidentifier():
+            found |= {k - 1: f".{words[k - 1]} =", k: ""}
+    return found
+
+
+def _begins_list(words: Sequence[str], at: int, inside: bool) -> bool:
+    """Tell whether a brace begins the list of an initialiser or of a compound literal, ``inside`` of one or not."""
+    before = words[at - 1] if at else ""
+    if before == ")":
+        opening = _opening(words, at - 1)
+        return opening > 0 and words[opening - 1] in ("=", "(", ",", "return", "+", "-", "*", "/", "?", ":", "&")
+    return before == "=" or (inside and before in ("{", ",", ":", "="))
+
+
+def _opening(words: Sequence[str], closing: int) -> int:
+    """Return the index of the parenthesis that opens one."""
+    depth = 0
+    for k in range(closing, -1, -1):
+        depth += (words[k] == ")") - (words[k] == "(")
+        if depth == 0:
+            return k
+    return 0
 
 
 def _is_unary(words: Sequence[str], at: int) -> bool:

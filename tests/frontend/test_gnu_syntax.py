@@ -14,6 +14,7 @@ from looptune.frontend import load
 from looptune.frontend.gnu_syntax import replaced_tokens
 from looptune.frontend.preprocess import preprocess
 from looptune.frontend.survey import survey
+from tests.helpers.against_gcc import difference
 from tests.helpers.command_line import looptune
 
 
@@ -42,6 +43,17 @@ def reads(text: str) -> str:
         ("k = va_arg(f(x, 1), int *) + va_arg(v, struct s).n;",
          "k = ( * ( int * * ) va_arg ( ( f ( x , 1 ) ) ) ) + ( * ( struct s * ) va_arg ( ( v ) ) ) . n ;"),
         ("__alignof__(int) + __builtin_offsetof(struct s, n);", "_Alignof ( int ) + offsetof ( struct s , n ) ;"),
+        ("__auto_type x = a[i] + (b, c); y = x;",
+         "struct { char looptune_typeof [ sizeof ( a [ i ] + ( b , c ) ) ] ; } x = a [ i ] + ( b , c ) ; y = x ;"),
+        ("__auto_type x = ({ __auto_type y = a; y; });",
+         "struct { char looptune_typeof [ sizeof ( ( { struct { char looptune_typeof [ sizeof ( a ) ] ; } y = a ; y ;"
+         " } ) ) ] ; } x = ( { struct { char looptune_typeof [ sizeof ( a ) ] ; } y = a ; y ; } ) ;"),
+        ("struct s p = {x: 1, y: {c ? a : b, 2}}, q[] = {[0] = {x: 3}};",
+         "struct s p = { . x = 1 , . y = { c ? a : b , 2 } } , q [ ] = { [ 0 ] = { . x = 3 } } ;"),
+        ("p = (struct s){x: 1}; if (c) { a: b = 1; } { d: x = 2; }",
+         "p = ( struct s ) { . x = 1 } ; if ( c ) { a : b = 1 ; } { d : x = 2 ; }"),
+        ("struct { int a : 3, b : 2; } z; switch (c) { case 1: f(x, y); default: g(); }",
+         "struct { int a : 3 , b : 2 ; } z ; switch ( c ) { case 1 : f ( x , y ) ; default : g ( ) ; }"),
         ("g(va_arg(v, int (*)(void)));", "g ( va_arg ( v , int ( * ) ( void ) ) ) ;"),
         ("a: goto *(c ? p : &&a);", "a : { jump ( ( c ? p : label ( a ) ) ) ; goto anywhere ; }"),
         ("a: p = (void *) &&a + t[1]; return &&a;", "a : p = ( void * ) label ( a ) + t [ 1 ] ; return label ( a ) ;"),
@@ -50,6 +62,41 @@ def reads(text: str) -> str:
 )  # fmt: skip
 def test_what_is_read_is_c(text: str, want: str) -> None:
     assert reads(f"void h(void) {{ {text} }}").removeprefix("void h ( void ) { ").removesuffix(" }") == want
+
+
+PROGRAMS = {
+    "types of values": """
+#define MAX(a, b) ({ __auto_type _a = (a); __auto_type _b = (b); _a > _b ? _a : _b; })
+void f(int n, const double x[n], double y[n], const signed char c[n]) {
+  for (__auto_type i = 0; i < n; i++) {
+    __auto_type s = c[i]; const __auto_type u = c[i] + 250u; __auto_type p = &x[i];
+    s += 120; y[i] = MAX(MAX(*p, 0.5), c[i]) + MAX(c[i], c[0] * 100) + s + (u > 260);
+  }
+}""",
+    "named fields": """
+struct p { float a; double b; int c[2]; };
+void f(int n, const double x[n], double y[n]) {
+  struct p k = {b: 5, a: n > 3 ? 1 : 2};
+  for (int i = 0; i < n; i++) {
+    struct p q = (struct p){a: x[i], b: 2, c: {1, 2}};
+    __auto_type r = q; r.b++; y[i] = q.a * q.b + q.c[1] + k.b + k.a + r.b;
+  }
+}""",
+    "one number": """
+#include <string.h>
+struct p { float a; double b; };
+void f(int n, const double x[n], double y[n]) {
+  for (int i = 0; i < n; i++) {
+    double v; struct p q = {1, 2};
+    memcpy(&v, &x[i], sizeof v); memcpy(&q.b, &v, 8); memcpy(&y[i], &q.b, sizeof(double)); y[i] += v;
+  }
+}""",
+}
+
+
+@pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
+def test_the_result_is_that_of_gcc(text: str, tmp_path: Path) -> None:
+    assert difference(f"{text}\n", {"n": 9}, tmp_path) is None
 
 
 TEXT = """int size = 50;

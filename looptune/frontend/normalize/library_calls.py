@@ -91,10 +91,41 @@ class LibraryCalls:
             raise refuse("memmove within an array", "a loop", call.span)
         if whole is not None and same is not None and whole == same:
             return self.loop(call, whole[1], lambda at: (_at(to, at), _at(of, at)))
+        one = self.one_number(call)
+        if one is not None:
+            return (_set(*one),)
         (target, kind), (source, other) = self.place(to), self.place(of)
         if kind != other:
             raise refuse(f"{call.name} between arrays of two types", "a loop", call.span)
         return self.loop(call, (self.count(size, kind),), lambda at: (_moved(target, at[0]), _moved(source, at[0])))
+
+    def one_number(self, call: c_ast.Call) -> tuple[c_ast.Expr, c_ast.Expr] | None:
+        """Return the variables or elements between which one number is copied, or None if it is no such call.
+
+        Raises UnsupportedError if one of them takes the bits of a number of another type.
+        """
+        to, of, size = _plain(call.args[0]), _plain(call.args[1]), _plain(call.args[2])
+        match to, of:
+            case c_ast.Unary("&", target), c_ast.Unary("&", source):
+                kinds = self.element(target), self.element(source)
+            case _:
+                return None
+        match kinds:
+            case c_ast.Basic() as kind, c_ast.Basic() as other if self.bytes(size) == size_of(kind) == size_of(other):
+                if kind != other:
+                    what = f"{call.name} of the bits of {other.dtype} to {kind.dtype}"
+                    raise refuse(what, "arithmetic on one type", call.span)
+                return target, source
+        return None
+
+    def bytes(self, size: c_ast.Expr) -> int | None:
+        """Return a number of bytes that is one ``sizeof`` or a number."""
+        match size:
+            case c_ast.SizeOf():
+                return self.width(size)
+            case c_ast.Number(text) if text.rstrip("uUlL").isdecimal():
+                return int(text.rstrip("uUlL"))
+        return None
 
     def loop(
         self, call: c_ast.Call, extents: tuple[c_ast.Expr, ...],

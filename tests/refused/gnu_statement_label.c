@@ -3,7 +3,7 @@ FILE:8:38: `({ … })` is GNU C: write its statements, and its value as an expre
     for (int i = 0; i < n; i++) x[i] = MAX(x[i], 3);
                                        ^^^
 */
-#define MAX(a, b) ({ __auto_type _a = (a); __auto_type _b = (b); _a > _b ? _a : _b; })
+#define MAX(a, b) ({ __label__ out; int _a = (a), _b = (b); if (_a > _b) goto out; _a = _b; out: _a; })
 void f(int n, int *x) {
   for (int i = 0; i < n; i++) x[i] = MAX(x[i], 3);
 }
