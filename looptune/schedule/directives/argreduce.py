@@ -14,7 +14,7 @@ The loop over the blocks takes the place of the loop, so that ``parallel`` befor
 are found anew then.
 
 Legal when: the loop keeps a term that it compares with the best so far, or the first or the last match of a condition;
-the bounds do not change in the loop, and nothing else there uses the variables. Gain: the loop over the blocks can be
+the bounds are made of sizes, and nothing else there uses the variables. Gain: the loop over the blocks can be
 parallel. Cost: memory for the variables of the blocks, and a loop that compares these.
 """
 
@@ -26,9 +26,24 @@ from itertools import count
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from looptune.core.errors import DirectiveError
-from looptune.ir.def_use import target_name
+from looptune.ir.def_use import names_in, target_name, written_names
 from looptune.ir.intervals import has_invariant_bounds
-from looptune.ir.nodes import Assign, Binary, Const, Directive, Expr, If, Load, Local, Loop, Stmt, Var, While
+from looptune.ir.nodes import (
+    Assign,
+    Binary,
+    Codelet,
+    Const,
+    Directive,
+    Expr,
+    If,
+    Load,
+    Local,
+    Loop,
+    Scalar,
+    Stmt,
+    Var,
+    While,
+)
 from looptune.ir.rewrite import map_blocks, rewrite_stmts, walk, walk_stmts
 from looptune.ir.simplify import BIG_STEP, add, ceil_div, max_of, min_of, mul, sub
 from looptune.poly.arg_reduction import ArgReduction, Place, arg_reductions, with_values
@@ -60,6 +75,12 @@ class ArgReduce(Transform):
             raise site.refuse(f"argreduce: loop {loop.var} keeps no best term, and no first or last match")
         if not has_invariant_bounds(loop):
             raise site.refuse(f"argreduce: the bounds of loop {loop.var} are read from memory, or change in the loop")
+        changing = sorted(names_in((loop.lo, loop.hi)) - _constant_sizes(site.loop_context.codelet))
+        if changing:
+            what = (
+                f"the number of its blocks would follow from {changing[0]}, which is no parameter that stays the same"
+            )
+            raise site.refuse(f"argreduce: loop {loop.var}: {what}")
         site.generated.append(_Blocks(site, self.iterations).change(found))
 
     def apply(self, site: DirectiveSite) -> Rewrite:
@@ -151,6 +172,11 @@ class _Group:
         sets = tuple(Assign(target, held, span=span) for target, held in self.held.items())
         kept = sets if test is None else (If(test, sets, span=span),)
         return If(Binary("!=", self.flag, Const(0)), kept, span=span)
+
+
+def _constant_sizes(codelet: Codelet) -> set[str]:
+    """Return the parameters that the codelet does not change."""
+    return {p.name for p in codelet.params if isinstance(p, Scalar)} - written_names(codelet.body)
 
 
 def _taken(name: str, taken: set[str]) -> str:
