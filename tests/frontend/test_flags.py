@@ -94,9 +94,17 @@ def test_flags_of_nested_loops() -> None:
     assert list(verdicts(load(NESTED).codelet).values()) == ["reduction", "reduction"]
 
 
+def cases(step: int) -> list[Case]:
+    texts = {name: of_body(body) for name, body in (RAISED | KEPT).items()} | {"nested": NESTED}
+    parallel = {name: ["loop 1: parallel"] for name in (*RAISED, "nested")}
+    return [Case(n, texts[n], given(texts[n]), parallel.get(n, ()), all_targets.QUICK) for n in list(texts)[::step]]
+
+
 def test_flags_in_parallel_are_those_of_gcc(tmp_path: Path) -> None:
     """The C that is printed, CUDA C on a processor and the interpreter."""
-    texts = {name: of_body(body) for name, body in (RAISED | KEPT).items()} | {"nested": NESTED}
-    lines = {name: ["loop 1: parallel"] for name in (*RAISED, "nested")}
-    cases = [Case(n, t, given(t), lines.get(n, ()), all_targets.QUICK) for n, t in texts.items()]
-    assert all_targets.wrong(cases, tmp_path) == []
+    assert all_targets.wrong(cases(5), tmp_path) == []
+
+
+@pytest.mark.wide
+def test_all_flags_in_parallel_are_those_of_gcc(tmp_path: Path) -> None:
+    assert all_targets.wrong(cases(1), tmp_path) == []
