@@ -45,6 +45,8 @@ SLOTS = 16
 """Times that one call of the program can return."""
 _PATTERN = 0xA5
 
+REORDERING = ("-fassociative-math", "-fno-signed-zeros", "-fno-trapping-math")
+"""Flags by which a C compiler may add up in another order, as vectors do."""
 _STANDARD = [
     a
     for name in ("math", "stdlib", "stdint", "stddef", "stdbool", "limits", "float")
@@ -119,7 +121,8 @@ class Text(NamedTuple):
     ``macros`` are given with -D, and ``types`` are lines before the text. ``folders`` of includes: below the folder of
     the files, and elsewhere or "". ``contracts``: a product and a sum may round once; ``literals``: constants without a
     suffix are float; ``openmp``: its pragmas count. ``linked``: a C text that is compiled by itself.
-    ``strict_aliasing``: the compiler may assume that an object is accessed as one type only, as C says.
+    ``strict_aliasing``: the compiler may assume that an object is accessed as one type only, as C says. ``reorders``:
+    it may add up in another order.
     """
 
     files: tuple[tuple[str, str], ...]
@@ -135,6 +138,7 @@ class Text(NamedTuple):
     openmp: bool = False
     linked: str = ""
     strict_aliasing: bool = False
+    reorders: bool = False
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -143,7 +147,8 @@ class Text(NamedTuple):
         macros = (f"-D{name}={value}" for name, value in self.macros)
         own = ("-w", "-std=gnu17", "-Dmain=looptune_main")
         halves = half_flags(*self.own_texts) or ()
-        return (*optimised, *floating_point_flags(self.contracts), *halves, *own, *constants, *macros, *self.threads)
+        floats = (*floating_point_flags(self.contracts), *(REORDERING if self.reorders else ()))
+        return (*optimised, *floats, *halves, *own, *constants, *macros, *self.threads)
 
     @property
     def own_texts(self) -> tuple[str, ...]:

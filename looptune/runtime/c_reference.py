@@ -39,7 +39,7 @@ class CReference:
     """The C text of a codelet as a program.
 
     ``contracts``: a product and a sum may round once; ``widened``: double replaces float; ``openmp``: the pragmas of
-    OpenMP count. ``linked`` and ``strict_aliasing`` are those of ``Text``.
+    OpenMP count. ``linked``, ``strict_aliasing`` and ``reorders`` are those of ``Text``.
     """
 
     excerpt: Excerpt
@@ -48,6 +48,7 @@ class CReference:
     openmp: bool = False
     linked: str = ""
     strict_aliasing: bool = False
+    reorders: bool = False
 
     @property
     def key(self) -> str:
@@ -76,6 +77,10 @@ class CReference:
     def otherwise_contracted(self) -> CReference:
         """Return the same reference with products contracted where they are not, or the reverse."""
         return replace(self, contracts=not self.contracts)
+
+    def reordered(self) -> CReference:
+        """Return the same reference with sums in another order, which shows what that changes."""
+        return replace(self, reorders=True)
 
     def program(self, cache: Path) -> Path:
         """Return the compiled program, from the cache if it is intact there.
@@ -117,7 +122,7 @@ class CReference:
             tuple((_mirrored(path), contents) for path, contents in e.files.items()), ENTRY,
             tuple((p.name, p.dtype) for p in e.scalars), tuple(p.name for p in e.arrays), tuple(e.macros.items()),
             tuple((_mirrored(folder), folder) for folder in e.folders), tuple(beside), self._types(),
-            self.contracts, e.float_literals, self.openmp, self.linked, self.strict_aliasing,
+            self.contracts, e.float_literals, self.openmp, self.linked, self.strict_aliasing, self.reorders,
         )  # fmt: skip
 
     def portable(self) -> Text:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 import numpy as np
@@ -37,10 +38,13 @@ from looptune.ir.nodes import (
     Var,
     While,
 )
-from looptune.ir.rewrite import walk
+from looptune.ir.rewrite import walk, walk_stmts
 from looptune.ir.simplify import evaluate, is_integer
 from looptune.runtime.size_relations import broken_relation, check_relations
 from looptune.runtime.verification import extents, inputs
+
+if TYPE_CHECKING:
+    from looptune.ir.interpreter import Trace
 
 _PRIMES = (3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47)
 _LARGER = tuple(n for n in range(3, 1000) if all(n % k for k in range(2, n) if k * k <= n))
@@ -299,30 +303,39 @@ def _inside(codelet: Codelet, values: Mapping[str, int | float]) -> bool:
     )
 
 
-class _TooLong(Exception):
+class TooManyStatements(Exception):
     """The original loops run more statements than the interpreter is given time for."""
 
 
 def _many(codelet: Codelet, values: Mapping[str, int | float]) -> bool:
     """Tell whether the loops run MOST statements or more, as far as that can be told without running them."""
     sizes = {n: int(v) for n, v in values.items() if float(v).is_integer()}
-    return operation_count.statements(codelet.body, sizes, MOST) == MOST
+    found = operation_count.statements(codelet.body, sizes, MOST)
+    if found is None:
+        names = {s.name for s in walk_stmts(codelet.body) if isinstance(s, Assign)}
+        found = operation_count.least_statements(codelet.body, sizes, names)
+    return found >= MOST
 
 
-def _runs(codelet: Codelet, values: Mapping[str, int | float]) -> bool:
-    left = MOST
+def at_most(statements: int) -> Trace:
+    """Return a trace for the interpreter that raises TooManyStatements when more are run."""
+    left = statements
 
     def count(statement: str, iterations: tuple[int, ...]) -> None:
         nonlocal left
         left -= 1
         if left < 0:
-            raise _TooLong
+            raise TooManyStatements
 
+    return count
+
+
+def _runs(codelet: Codelet, values: Mapping[str, int | float]) -> bool:
     if _many(codelet, values) or broken_relation(codelet, values) is not None:
         return False
     try:
         small = Problem(values, infer_shapes(codelet, values))
-        interpreter.run(codelet, small.arrays(codelet, 0), small.values, count)
-    except (AssertionError, UsageError, _TooLong, ArithmeticError, ValueError):
+        interpreter.run(codelet, small.arrays(codelet, 0), small.values, at_most(MOST))
+    except (AssertionError, UsageError, TooManyStatements, ArithmeticError, ValueError):
         return False
     return True

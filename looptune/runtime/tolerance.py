@@ -66,15 +66,16 @@ class RoundingEstimate(NamedTuple):
     ``moved`` has the results for data that differ by one rounding: an ill-conditioned problem moves far, and unevenly,
     so 4 times the largest shift in an array is allowed everywhere in it. ``contracted`` has those of the same loops
     with products contracted with sums, or each rounded if they are contracted usually, which rounds otherwise in every
-    step: a recurrence gathers more errors than its data have. It is treated as ``moved``. ``wider`` has the results in
-    float64 of what is float32, and hence the original's own rounding errors. Allowed are 4 times an element's own
-    error, and 4 times the largest relative error in the larger half of the array: which element a long sum affects
-    depends on its order.
+    step: a recurrence gathers more errors than its data have. ``reordered`` has those of the same loops with sums in
+    another order, as versions have. Both are treated as ``moved``. ``wider`` has the results in float64 of what is
+    float32, and hence the original's own rounding errors. Allowed are 4 times an element's own error, and 4 times the
+    largest relative error in the larger half of the array: which element a long sum affects depends on its order.
     """
 
     moved: Mapping[str, np.ndarray]
-    wider: Mapping[str, np.ndarray]
+    wider: Mapping[str, np.ndarray] = MappingProxyType({})
     contracted: Mapping[str, np.ndarray] = MappingProxyType({})
+    reordered: Mapping[str, np.ndarray] = MappingProxyType({})
 
 
 def tolerance(
@@ -94,7 +95,7 @@ def tolerance(
     computed = np.dtype(np.float32) if short else expected.dtype
     usual = _C * np.sqrt(max(terms, _FEWEST_TERMS)) * float(np.finfo(computed).eps) + _C * short
     least = 0.0
-    for other in () if doubt is None else (doubt.moved, doubt.contracted):
+    for other in () if doubt is None else (doubt.moved, doubt.contracted, doubt.reordered):
         if name in other:
             least = max(least, _MARGIN * _largest(_pieces(expected, other[name]), _error))
     allowed = np.empty(expected.shape)

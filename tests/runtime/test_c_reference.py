@@ -414,3 +414,19 @@ def test_a_compiler_without_bfloat16_is_no_reference(tmp_path: Path, monkeypatch
         monkeypatch.setattr(c_compiler, cached.__name__, cache(cached.__wrapped__))
     assert c_compiler.half_flags("__bf16 x;") == ()
     assert "from version 13 on" in str(c_compiler.compile_error(["-c", "f.c"]))
+
+
+def test_sums_in_another_order_show_what_their_order_changes(tmp_path: Path) -> None:
+    """Of doubles, whose rounding errors no wider type shows; what differs is allowed, four times."""
+    sums = "  double s = 0;\n  for (int i = 0; i < n; i++) s += x[i];\n  y[0] = s;"
+    unit = load(f"void f(int n, double x[n], double y[1]) {{\n{sums}\n}}\n")
+    at = problem(unit.codelet, {"n": 100_003})
+    original = ReferenceResult(job_of(unit, at, tmp_path), at, 0)
+    given = original.inputs()
+    judge = original.judge(given)
+    runs = original.estimate_runs(judge.against, given)
+    assert set(runs) == {"moved", "contracted", "reordered"}
+    other = runs["reordered"]()["y"]
+    assert 0 < abs(other - judge.expected["y"])[0] < 1e-6
+    strict = ReferenceResult(replace(original.job, reassociate=False), at, 0)
+    assert "reordered" not in strict.estimate_runs(judge.against, given)

@@ -16,7 +16,7 @@ from looptune.core.errors import UsageError
 from looptune.frontend import load
 from looptune.runtime.host_program import record
 from looptune.runtime.inputs import from_files, from_program
-from looptune.runtime.problem_sizes import Problem
+from looptune.runtime.problem_sizes import Problem, is_interpretable, problem
 from looptune.tune.measure.evaluate import KernelBuilder
 from looptune.tune.measure.measuring_device import MeasuringDevice
 from looptune.tune.session import dump, prepare
@@ -423,3 +423,17 @@ def test_the_program_goes_in_and_a_file_comes_out(tmp_path: Path) -> None:
 def test_what_a_program_does_not_pass_is_not_recorded(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         record(load(written(tmp_path, f"{text}\nint main(void) {{ return 0; }}\n"), kernel="f"), ())
+
+
+def test_loops_that_are_surely_long_are_not_interpreted() -> None:
+    """Also where data decide on some of their statements."""
+    text = """void f(int n, int m, const int k[m], const float x[n], float y[n]) {
+      for (int i = 0; i < n; i++) {
+        float s = 0;
+        for (int j = 0; j < m; j++) if (x[k[j]] > 0) s += x[k[j]];
+        y[i] = s;
+      }
+    }"""
+    codelet = load(text).codelet
+    assert is_interpretable(codelet, problem(codelet, {"n": 100, "m": 100}))
+    assert not is_interpretable(codelet, problem(codelet, {"n": 10_000, "m": 1_000}))

@@ -164,6 +164,8 @@ class ReferenceResult:
         runs = {"moved": partial(self._again, against, codelet, moved, "moved")}
         if self.job.text is not None and against == self.job.text.description:
             runs["contracted"] = partial(self._again, against, codelet, given, "contracted")
+            if wide == codelet and self.job.reassociate:
+                runs["reordered"] = partial(self._again, against, codelet, given, "reordered")
         if wide != codelet:
             runs["wider"] = partial(self._again, against, wide, _cast(wide, given), "wider")
         return {**runs}
@@ -175,7 +177,8 @@ class ReferenceResult:
             return self._interpreted(codelet, given)
         if not against or text is None:
             return self._generated(codelet, given, how)
-        texts = {"moved": text, "wider": text.in_double(), "contracted": text.otherwise_contracted()}
+        texts = {"moved": text, "wider": text.in_double(), "contracted": text.otherwise_contracted(),
+                 "reordered": text.reordered()}  # fmt: skip
         try:
             return {**given, **self._by_text(texts[how], codelet, given, how).arrays}
         except NoReference:
@@ -247,7 +250,7 @@ def _estimate(runs: Mapping[str, Callable[[], Arrays]]) -> RoundingEstimate:
     """Return the results of the runs, which are made side by side; the time they take is no version's."""
     with excluded_from_limit(), ThreadPoolExecutor(len(runs)) as threads:
         found = dict(zip(runs, threads.map(lambda run: run(), runs.values()), strict=True))
-    return RoundingEstimate(found["moved"], found.get("wider", {}), found.get("contracted", {}))
+    return RoundingEstimate(**found)
 
 
 _KEPT = "what the loops write, or changed"

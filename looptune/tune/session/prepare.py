@@ -7,6 +7,7 @@ import os
 import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,7 +33,10 @@ from looptune.runtime.array_reach import array_reaches, too_short_message
 from looptune.runtime.device import cores
 from looptune.runtime.host_program import RecordedCall, record
 from looptune.runtime.problem_sizes import (
+    MOST,
     Problem,
+    TooManyStatements,
+    at_most,
     edge_sizes,
     integers,
     is_interpretable,
@@ -366,7 +370,8 @@ def _may_leave(codelet: Codelet, size: Problem) -> Iterator[str]:
         return
     if size.data is not None and is_interpretable(codelet, size):
         try:
-            interpreter.run(codelet, size.arrays(codelet, 0), size.values)
+            with suppress(TooManyStatements):
+                interpreter.run(codelet, size.arrays(codelet, 0), size.values, at_most(MOST))
         except AssertionError as left:
             raise UsageError(
                 f"with these data the loops access memory outside an array: {left}", found[0].span

@@ -45,7 +45,9 @@ from looptune.tune.space import (
     grid_choices,
     histograms,
     matrix_units,
+    nests_together,
     owners,
+    parted_sums,
     prefix_sums,
     single_loops,
     sums_at_once,
@@ -145,7 +147,7 @@ def derive(
                 known.add(section)
                 sections.append(title + section)
                 title = ""
-    return "\nor\n".join(sections) + "\n"
+    return "\nor\n".join(nests_together.with_others(found, sections)) + "\n"
 
 
 def _device(section: str) -> str:
@@ -184,6 +186,8 @@ def _developed(after: Patterns, makers: Sequence[Callable[[Patterns], Iterator[s
     yield from (_begin(section, after.lines) for section in owners.sections(after))
     for make in (_teams, _grids):
         yield from (_begin(section, lines) for section in make(after))
+    if _sums in makers:
+        yield from parted_sums.sections(after)
     yield "\n".join([*lines, single_loops.SCHEDULED])
     yield from (_begin(section, lines) for section in _persistent(after))
     yield from (_begin(section, after.lines) for make in makers if make is not _products for section in make(after))
@@ -299,7 +303,7 @@ def _in_tiles(found: Patterns) -> Iterator[str]:
     """Derive the space of products on a GPU."""
     products, first = _products_in(found)
     yield from matrix_units.sections(found, products, first)
-    even = [p for p in products if not p.uneven]
+    even = [p for p in products if not p.uneven and (found.iterations(p.loop) or WARP) >= WARP]
     for outer, inner, blocks in fitted_tiles.of_threads(found, even):
         lines = _staged(even, outer, inner, "tile 16", "out")
         if found.legal(lines):
@@ -424,6 +428,7 @@ def _sums(found: Patterns) -> Iterator[str]:
 
     Those along columns otherwise, too, with what stands beside them for the same threads.
     """
+    yield from parted_sums.sections(found)
     lines: list[str] = []
     teams: list[ReductionPattern] = []
     for s in found.sums:

@@ -164,7 +164,7 @@ class Patterns:
                 around = (*around, apart)
             case _, [_, *_]:
                 return None
-        adds = [a for a in _accumulations(loop.body) if _in_one_place(a, loop)]
+        adds = [a for a in accumulations(loop.body) if _in_one_place(a, loop)]
         if not adds:
             return None
         target = adds[0].target
@@ -440,7 +440,7 @@ def _has_loop(loop: Loop) -> bool:
     return has_loop(loop.body)
 
 
-def _accumulations(body: tuple[Stmt, ...]) -> Iterator[Assign]:
+def accumulations(body: tuple[Stmt, ...]) -> Iterator[Assign]:
     """Yield the assignments that use what they assign: in their value, or in a condition around, as a maximum has."""
     for stmt in walk_stmts(body):
         match stmt:
