@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import takewhile
 
 from looptune.core.errors import InfeasibleDirective
-from looptune.ir.def_use import names_in
+from looptune.ir.def_use import continuing_condition, names_in
 from looptune.ir.nodes import Call, Expr, If, Load, Loop, Stmt, While
 from looptune.ir.rewrite import walk
 from looptune.schedule.directives.persistent import PersistentBlocks
@@ -36,14 +36,29 @@ def check_launched(loop: Loop, around: tuple[Stmt, ...], changed: Collection[str
     """Raise InfeasibleDirective where the host does not launch the nest of a loop that blocks share.
 
     ``around`` is what the loop stands in. One thread then runs all of it: a condition on data, or a loop that runs as
-    often as data say, is in a kernel.
+    often as data say, is in a kernel. The host reads the condition of a ``while``, and of an ``if`` in one, or in a
+    loop that data end early.
     """
-    outside = takewhile(lambda s: not (isinstance(s, Loop) and s.mode in ("parallel", "thread")), around)
+    outside = tuple(takewhile(lambda s: not (isinstance(s, Loop) and s.mode in ("parallel", "thread")), around))
     loops = (s for s in around if isinstance(s, Loop))
-    if any(_of_data(s, changed) for s in (*outside, *loops)):
+    if any(_of_data(s, changed) for s in (*_not_read(outside), *loops)):
         raise InfeasibleDirective(
             loop, "whether or how often it runs depends on data, so that one thread runs all of it"
         )
+
+
+def _not_read(around: tuple[Stmt, ...]) -> Iterator[Stmt]:
+    """Yield the statements but those whose conditions the host reads from the device."""
+    ends = False
+    for stmt in around:
+        match stmt:
+            case While():
+                ends = True
+            case Loop():
+                ends = ends or continuing_condition(stmt) is not None
+                yield stmt
+            case _ if not ends:
+                yield stmt
 
 
 Found = Iterator[tuple[Loop, tuple[Stmt, ...]]]

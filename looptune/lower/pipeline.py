@@ -14,9 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Literal
 
-from looptune.core.errors import UnsupportedError, UsageError
-from looptune.ir.nodes import Loop, While
-from looptune.ir.rewrite import walk_stmts
+from looptune.core.errors import UsageError
 from looptune.lower.fp_contraction import separate_products
 from looptune.lower.machine import Machine
 from looptune.lower.mapping import check_names, map_loops
@@ -250,25 +248,10 @@ def finish(plan: Plan, machine: Machine) -> FinishedPlan:
             without_owners(plan.codelet), plan.schedule_text, plan.asserted, blocks=True, host_reads=machine.host_reads
         )
     if not machine.host_reads and data_decide(plan):
-        plan = _decided_in_kernels(plan, machine)
+        plan = lower(plan.codelet, plan.schedule_text, plan.asserted, blocks=machine.blocks, host_reads=False)
     done = _run(plan, machine, PASSES)
     done = replace(done, wide_indices=done.wide_indices or needs_wide_indices(done))
     return FinishedPlan(**{f.name: getattr(done, f.name) for f in fields(done)}, machine=machine)
-
-
-def _decided_in_kernels(plan: Plan, machine: Machine) -> Plan:
-    """Return the plan in which a thread runs the loops on whose launches data decide.
-
-    Raises UnsupportedError where several threads share what is in them.
-    """
-    for loop in (n for n in walk_stmts(plan.codelet.body) if isinstance(n, While)):
-        shared = next((f for f in walk_stmts(loop.body) if isinstance(f, Loop) and f.in_parts), None)
-        if shared is not None:
-            raise UnsupportedError(
-                f"loop {shared.var} is divided among threads in a while loop, and this target does not read from the "
-                "device whether there is another pass: leave out the directives of the loop", shared.span,
-            )  # fmt: skip
-    return lower(plan.codelet, plan.schedule_text, plan.asserted, blocks=machine.blocks, host_reads=False)
 
 
 def plan_after(

@@ -15,6 +15,7 @@ from looptune.lower.plan import data_decide
 from looptune.lower.plan_outline import summarize_plan
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
+from looptune.schedule.directive_lines import parse_lines
 from tests.helpers import all_targets, cross_check
 from tests.helpers.all_targets import Case
 
@@ -90,12 +91,12 @@ def test_the_host_runs_the_loop(name: str, outline: list[str]) -> None:
     assert [line.partition(":")[0] for line in lines[:-1]] == outline
 
 
-def test_a_target_that_reads_nothing_has_one_thread() -> None:
-    """Nor may threads then share a loop: there is nobody to combine what they computed."""
-    codelet = schedule(Analysis(load(f"{PROGRAMS['do']}\n").codelet), []).codelet
+@pytest.mark.parametrize("lines", [(), ("loop 3: parallel",), ("loop 3: rfactor 2",)])
+def test_a_target_that_reads_nothing_has_one_thread(lines: tuple[str, ...]) -> None:
+    codelet = schedule(Analysis(load(f"{PROGRAMS['do']}\n").codelet), parse_lines(lines)).codelet
     plan = finish(lower(codelet, blocks=True), Machine(blocks=True))
     assert not data_decide(plan)
-    assert [k.grid for k in plan.kernels] == [()]
+    assert [(k.grid, k.team) for k in plan.kernels] == [((), None)]
 
 
 def test_launches_are_counted_where_data_decide() -> None:
@@ -104,6 +105,22 @@ def test_launches_are_counted_where_data_decide() -> None:
     assert run_in_batches(lambda most: (min(most, next(left)), 1.0, 1.0), TimeLimit(1e9), None) == PartialRun(3.0, 6, 6)
     ran = run_in_batches(lambda most: (most, 9.0, 9.0), TimeLimit(1.0), None)
     assert ran.launched < ran.launches
+
+
+LINES = {
+    "while": ("loop 2: distribute", "loop 3.2: parallel"),
+    "do": ("loop 3: rfactor 2",),
+    "for with break": ("loop 3: parallel", "codelet: grid blocksize 32x4"),
+    "endless with break": ("loop 2: distribute", "loop 3.2: rfactor 3"),
+    "values between kernels": ("loop 2: unroll 2, split",),
+    "nested": ("loop 3: distribute", "loop 5: unroll 2, jam"),
+}
+
+
+@pytest.mark.wide
+@pytest.mark.simulator
+def test_directives_in_passes(tmp_path: Path) -> None:
+    assert all_targets.wrong([case(name, lines) for name, lines in LINES.items()], tmp_path) == []
 
 
 @pytest.mark.wide

@@ -298,6 +298,18 @@ def test_each_of_many_small_problems_has_a_block() -> None:
         assert ("loop 2: { stage A | }" in space) == copied
 
 
+def test_loops_in_a_while_are_like_those_in_a_sequential_loop() -> None:
+    """Sums have teams and parts, also apart from what is parallel; stencils have grids."""
+    text = """void f(int n, double a[n][n], double b[n][n], double tol) { double e = 1; while (e > tol) { e = 0;
+  for (int i = 1; i < n - 1; i++) for (int j = 1; j < n - 1; j++) {
+    b[i][j] = a[i - 1][j] + a[i + 1][j] + a[i][j - 1] + a[i][j + 1]; double d = b[i][j] - a[i][j]; if (d > e) e = d; }
+  for (int i = 1; i < n - 1; i++) for (int j = 1; j < n - 1; j++) a[i][j] = b[i][j]; } }
+"""
+    space = derive(Analysis(load(text).codelet)).splitlines()
+    assert {"loop 3: parallel", "loop 3: rfactor {4, 16, 64}", "loop 4: unroll {2, 3, 4, 8}, guarded, jam"} <= {*space}
+    assert {"loop 2: distribute", "loop 3.2: parallel"} <= {*space}
+
+
 def test_loops_around_while_are_not_jammed() -> None:
     """Each copy decides for itself when it ends."""
     text = """

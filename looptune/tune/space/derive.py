@@ -32,10 +32,12 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from looptune.ir.nodes import Loop
+from looptune.ir.def_use import continuing_condition
+from looptune.ir.nodes import Loop, Stmt, While
 from looptune.schedule.binding import at_loops, identity, loop_label
 from looptune.tune.space import (
     blocked,
@@ -200,7 +202,7 @@ def _schedules(found: Patterns) -> Iterator[str]:
     are scheduled.
     """
     nests = [f for f in found.body if isinstance(f, Loop)]
-    serial = [f for f in nests if not found.parallel(f)]
+    serial = [f for f in (*nests, *_in_passes(found.body)) if not found.parallel(f)]
     yield from _scheduled(found, serial, SCHEDULES)
     inside = [f for f in nests if found.parallel(f) and found.serial_around_parallel(f)]
     if inside:
@@ -240,13 +242,29 @@ def _scheduled(found: Patterns, nests: Sequence[Loop], schedules: Sequence[str])
     """
     known = [found.body]
     for words in schedules:
-        lines = [x for f in nests if found.legal([x := f"loop {loop_label(f)}: schedule {words}"])]
+        lines = [x for f in nests for x in _order(found, f, words)]
         after = replace(found, lines=(*found.lines, *lines)) if lines else found
         if after.body in known or after.modes_of_statements == found.modes_of_statements:
             continue
         known.append(after.body)
         makers = (_products, _sums, _stencils, single_loops.orders) if len(known) <= 1 + DEVELOPED else ()
         yield from _developed(after, makers)
+
+
+def _order(found: Patterns, loop: Loop, words: str) -> list[str]:
+    """Return the line that schedules a nest, or distributes one in a ``while``, which is not scheduled; [] if neither.
+
+    Distribution takes apart what is parallel and what adds up.
+    """
+    ways = [f"schedule {words}", *(["distribute"] if loop in _in_passes(found.body) else [])]
+    lines = (f"loop {loop_label(loop)}: {way}" for way in ways)
+    return list(islice((line for line in lines if found.legal([line])), 1))
+
+
+def _in_passes(body: tuple[Stmt, ...]) -> list[Loop]:
+    """Return the nests in the loops that data end."""
+    made = [s for s in body if isinstance(s, While) or (isinstance(s, Loop) and continuing_condition(s) is not None)]
+    return [f for stmt in made for f in outermost(stmt.body)]
 
 
 def _begin(section: str, lines: Sequence[str]) -> str:

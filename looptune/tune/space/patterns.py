@@ -124,6 +124,8 @@ class Patterns:
                         found.setdefault(name, around)
                     case Loop():
                         visit(stmt.body, (*around, self.modes.get(identity(stmt), "")))
+                    case While(_, inner):
+                        visit(inner, around)
                     case If(_, then, other):
                         visit((*then, *other), around)
 
