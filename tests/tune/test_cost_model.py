@@ -11,12 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from looptune.frontend import load
+from looptune.lower.pipeline import lower
 from looptune.lower.plan import Plan, blocks
 from looptune.runtime.outcome import CutOff, Timed
+from looptune.schedule.analysis import Analysis
+from looptune.schedule.apply import schedule
 from looptune.schedule.directive_lines import parse_lines
 from looptune.tune.cost_model import devices
 from looptune.tune.cost_model.cache_traffic import traffic
-from looptune.tune.cost_model.estimate import estimate
+from looptune.tune.cost_model.estimate import ONE_PASS, estimate
 from looptune.tune.cost_model.kernel_walk import count
 from looptune.tune.cost_model.occupancy import occupancy
 from looptune.tune.cost_model.ranking import spearman
@@ -163,6 +166,20 @@ def test_a_sample_stands_for_all(lines: tuple[str, ...]) -> None:
             assert x.sectors == pytest.approx(y.sectors, rel=0.05)
             assert x.passes == pytest.approx(y.passes, rel=0.05)
         assert a.counted.nest.all_instructions.fp32 == pytest.approx(b.counted.nest.all_instructions.fp32)
+
+
+def test_passes_of_a_while_are_counted_once() -> None:
+    """Of the host and of a thread, so that versions compare."""
+    text = """
+void f(int n, double a[n], double t) {
+  double e = 1;
+  while (e > t) { e = 0; for (int i = 0; i < n; i++) a[i] = a[i] * 0.5; e = a[0]; }
+}
+"""
+    made = lower(schedule(Analysis(load(text).codelet), []).codelet, blocks=True)
+    found = estimate(made, {"n": 64}, devices.DEFAULT)
+    assert [one.launches for one in found.launched] == [1.0, 1.0, 1.0, 1.0]
+    assert {one.counted.notes[0] for one in found.launched} == {ONE_PASS}
 
 
 @pytest.mark.parametrize("block", ["128x1", "32x2", "32x8"])

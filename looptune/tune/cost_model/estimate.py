@@ -23,6 +23,7 @@ from looptune.lower.plan import (
     Plan,
     Step,
     blocks,
+    data_decide,
     evaluate_size,
     has_host_loop,
     launched_blocks,
@@ -40,6 +41,7 @@ LAUNCH_US = 0.9
 """Between two launches of one CUDA graph."""
 ROUNDS = 3
 """Iterations of a host loop that are looked at."""
+ONE_PASS = "data decide how many launches there are: a while loop of the host is counted once"
 FITS, MISSES = 0.7, 1.3
 """Arrays of this share of the L2 stay in it from launch to launch, and of that share do not."""
 
@@ -152,6 +154,7 @@ def estimate(
     for kernel, at, launches in _some(plan.steps, sizes, 1.0):
         around, own = tuple(n for n in at if n not in sizes), counted[kernel.name]
         work = count(own, finished, at, looked)
+        work = replace(work, notes=(ONE_PASS, *work.notes)) if data_decide(plan) else work
         found.append(_launched(work, kernel, at, around, launches, chip, known.get(kernel.name)))
         if len(found) > 1 and found[-2].at == at and is_concurrent(found[-2].kernel, kernel):
             found[-1] = found[-1].overlapped(found[-2], chip)
