@@ -3,6 +3,7 @@ FILE:8:18: parallel reduce(+:s) is illegal: loop i carries a dependence: iterati
     #pragma hmppcg parallel, reduce(+:s)
                    ^^^^^^^^^^^^^^^^^^^^^
   flow on s: (i=0) writes s[0] 10:5, (i=1) reads s[0] 11:12
+  instead: a prefix sum: `prefix 32` divides it among threads
 */
 void f(int n, double A[n], double B[n], double *s) {
   #pragma hmppcg parallel, reduce(+:s)
