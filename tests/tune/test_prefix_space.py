@@ -58,3 +58,15 @@ def test_a_space_file_names_loops_that_prefix_makes(tmp_path: Path) -> None:
     file.write_text(lines.replace("prefix", "unroll"))
     with pytest.raises(DirectiveError, match="no loop i_part in f"):
         find_space(Path("f.c"), file, unit, Analysis(unit.codelet), gpu=True)
+
+
+def test_the_place_of_a_maximum_is_no_prefix_sum() -> None:
+    text = """void f(int n, int m, const float x[n][m], int at[n]) {
+      for (int i = 0; i < n; i++) {
+        float best = x[i][0];
+        int k = 0;
+        for (int j = 1; j < m; j++) if (x[i][j] > best) { best = x[i][j]; k = j; }
+        at[i] = k;
+      }
+    }"""
+    assert "prefix" not in derive(Analysis(load(text).codelet))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from looptune.ir.nodes import Loop, While
 from looptune.ir.rewrite import walk_stmts
+from looptune.poly.arg_reduction import arg_reductions
 from looptune.poly.prefix_sum import PrefixLoop, is_prefix_sum
 from looptune.schedule.apply import schedule
 from looptune.schedule.binding import at_loops, loop_label
@@ -65,7 +66,7 @@ def sections(found: Patterns, *, many: bool = False) -> Iterator[str]:
 
 
 def _loops(found: Patterns) -> Iterator[_Prefix]:
-    """Yield the prefix sums of the text, of loops inside each other the outer one."""
+    """Yield the prefix sums of the text, of loops inside each other the outer one; the best of terms is none."""
     if found.lines or any(isinstance(s, While) for s in walk_stmts(found.body)):
         return
     chosen: list[Loop] = []
@@ -75,6 +76,7 @@ def _loops(found: Patterns) -> Iterator[_Prefix]:
             serial
             and (found.iterations(loop) or FEWEST) >= FEWEST
             and is_prefix_sum(found.analysis.codelet, loop.number)
+            and not arg_reductions(loop)
         ):
             one = _Prefix(tuple(filter(found.parallel, around)), loop)
             if found.legal(_divided(found, one, "2", 1)):
