@@ -20,7 +20,7 @@ from itertools import combinations
 from typing import Literal
 
 from looptune.ir.accumulators import Accumulator
-from looptune.ir.def_use import names_in, referenced_names, written_names
+from looptune.ir.def_use import names_in, read_names, referenced_names, written_names
 from looptune.ir.intervals import affine_terms, never_equal
 from looptune.ir.nodes import Assign, Expr, If, Load, Local, Loop, Stmt, Var, While
 from looptune.ir.rewrite import walk, walk_stmts
@@ -131,6 +131,45 @@ class Team:
         return tuple(
             dict.fromkeys(v for p in all_phases(self.phases) if isinstance(p, TeamSingle) for v in p.broadcast)
         )
+
+
+def exchanged_names(phases: Iterable[Phase], *, again: bool = False) -> set[str]:
+    """Return the names that lanes may read after other lanes have written them: in another phase, or ``again``.
+
+    The barriers between phases make this right; a compiler that is told that such an array changes through one name
+    only, as ``restrict`` says, may nevertheless read it before them.
+    """
+    found: set[str] = set()
+    used: list[tuple[set[str], set[str]]] = []
+    for phase in phases:
+        match phase:
+            case TeamLoop(_, body):
+                found |= exchanged_names(body, again=True)
+            case TeamBranch(_, then, other):
+                found |= exchanged_names(then, again=again) | exchanged_names(other, again=again)
+        stmts = _statements(phase)
+        reads, writes = read_names(stmts), written_names(stmts)
+        found |= reads & writes if again else set()
+        for other_reads, other_writes in used:
+            found |= reads & other_writes | other_reads & writes
+        used.append((reads, writes))
+    return found
+
+
+def _statements(phase: Phase) -> tuple[Stmt, ...]:
+    """Return all statements of a phase."""
+    match phase:
+        case TeamSingle(body):
+            return body
+        case TeamReduce(loop, updates=updates):
+            return (loop, *updates)
+        case TeamFor(loop):
+            return (loop,)
+        case TeamLoop(loop, body):
+            return (loop, *(s for p in body for s in _statements(p)))
+        case TeamBranch(cond, then, other):
+            inside = (tuple(s for p in some for s in _statements(p)) for some in (then, other))
+            return (If(cond, *inside),)
 
 
 def all_phases(phases: Iterable[Phase]) -> Iterator[Phase]:

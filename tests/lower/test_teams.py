@@ -7,15 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from looptune.backends.cuda.cuda_c_writer import CudaCWriter
 from looptune.core.errors import IllegalTransform
 from looptune.frontend import load
 from looptune.ir.c_printer import function
 from looptune.ir.nodes import Assign, Const, Load
 from looptune.ir.specialize import specialize
-from looptune.lower.pipeline import lower
+from looptune.lower.machine import Machine
+from looptune.lower.pipeline import finish, lower
 from looptune.lower.plan import Launch, Plan
 from looptune.lower.plan_check import prove_plan
-from looptune.lower.team import Phase, TeamFor, TeamSingle
+from looptune.lower.team import Phase, TeamFor, TeamSingle, exchanged_names
 from looptune.schedule.analysis import Analysis
 from looptune.schedule.apply import schedule
 from tests.helpers import cross_check
@@ -147,3 +149,28 @@ def test_cuda(tmp_path: Path) -> None:
                 wants[key] = cross_check.interpreted(analysis(case.text).codelet, start)
                 programs.append(cross_check.Emitted(key, NumbaCuda().emit(lower(codelet, blocks=True)), "f", start))
     assert cross_check.misses(programs, wants, tmp_path, 1e-12) == {}
+
+
+def test_what_lanes_exchange_through_memory() -> None:
+    """A compiler may not be told that it changes through one name: it would read it before the barrier."""
+    text = """void f(int n, double A[n][n], double x[n], double y[n], double z[n], double w[n]) {
+      for (int i = 0; i < n; i++) {
+        x[i] = 0;
+        for (int j = 0; j < n; j++) x[i] += A[i][j];
+        for (int k = 0; k < n; k++) A[i][k] = y[k] * x[i];
+      }
+      for (int i = 0; i < n; i++) {
+        double s = 0;
+        for (int j = 0; j < n; j++) s += w[j];
+        z[i] = s;
+      }
+    }"""
+    lines = ("loop 2: parallel", "loop 3: parallel, team", "loop 5: parallel")
+    plan = lower(scheduled(text, *lines).codelet, blocks=True)
+    first, second = (exchanged_names(k.team.phases) for k in plan.kernels if k.team is not None)
+    assert "A" in first
+    assert not {"x", "y", "z", "w"} & (first | second)
+    done = finish(plan, Machine(blocks=True))
+    head = CudaCWriter(done).kernel(done.kernels[0]).partition("{")[0]
+    for declared in ("double *A", "double *__restrict__ x", "const double *__restrict__ y"):
+        assert declared in head

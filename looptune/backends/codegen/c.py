@@ -24,6 +24,7 @@ from looptune.ir.intervals import never_negative
 from looptune.ir.nodes import SHORT_FLOATS, Assign, Binary, Const, Expr, If, Load, Loop, Stmt, Var, While, promoted_type
 from looptune.ir.rewrite import walk
 from looptune.lower.signature import half_scalars, scalar_type
+from looptune.lower.team import exchanged_names
 
 if TYPE_CHECKING:
     from looptune.backends.codegen.writer import Within
@@ -68,15 +69,18 @@ class CWriter(CValues):
         """Return the complete text of a kernel."""
         kinds = {name: scalar_type(self.plan, name) for name in kernel.scalars}
         writes = kernel.writes
-        arrays = [self._array(a, a not in writes, bool(kernel.steps)) for a in kernel.arrays]
+        exchanged = (
+            writes if kernel.steps else exchanged_names(kernel.team.phases) if kernel.team is not None else set()
+        )
+        arrays = [self._array(a, a not in writes, a in exchanged) for a in kernel.arrays]
         scalars = [f"{self.types[kind]} {self.name(name)}" for name, kind in kinds.items()]
         body = persistent_lines(self.plan, kernel, self, self._body) if kernel.steps else self._body(kernel)
         head = list_lines(f"{self.opening(kernel)}(", [*arrays, *scalars])
         return "\n".join(close_braces([head, "{", *body, ""])) + "\n"
 
-    def _array(self, name: str, constant: bool, persistent: bool) -> str:
-        # What other blocks write is read after they have met: a compiler must not think that nobody can have.
-        restrict = constant or not persistent
+    def _array(self, name: str, constant: bool, exchanged: bool) -> str:
+        # What other threads write is read after they have met: a compiler must not think that nobody can have.
+        restrict = constant or not exchanged
         return self.array_parameter(self.plan.array(name).dtype, self.name(name), constant, restrict)
 
     def _body(self, kernel: Kernel) -> Iterator[str]:
