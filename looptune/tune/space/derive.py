@@ -95,6 +95,15 @@ SCHEDULES = ("parallel:outer, fuse:min", "parallel:outer", "parallel:inner, fuse
 DEVELOPED = 2
 """Of the schedules of a codelet, so many are looked at for products, sums and stencils."""
 
+COPIED = "Copies of what iterations use one after the other, and loops split where one depends on another."
+ELIMINATED = "The steps of an elimination in blocks, whose updates are products, or of a triangular system."
+TAKEN_APART = "Copies of scalars, which take apart what no order could."
+SHARED_WAVES = "Waves of tiles that the threads of a block share."
+REORDERED = "Orders in which more loops are parallel than in the text."
+TILED_WAVES = "Waves of tiles, where every loop of a nest carries a dependence."
+SCHEDULED_LAST = (COPIED, ELIMINATED, TAKEN_APART, SHARED_WAVES, REORDERED, TILED_WAVES)
+"""What sections are about for which isl looks for schedules, which may take seconds."""
+
 
 def derive(
     analysis: Analysis, seconds: float = math.inf, sizes: Mapping[str, int] = MappingProxyType({}), device: str = ""
@@ -102,8 +111,9 @@ def derive(
     """Return the derived space as text, one section for each idea.
 
     A section for a loop that the file distributes is made for each of its pieces. After ``seconds`` no more sections
-    are made, but for the first: those that win most often come first. Where ``sizes`` say how many iterations loops
-    have, there are tiles that divide them. ``device``: leave out the sections for another one, "gpu" or "cpu".
+    are made, but for the first; those that isl has to find schedules for are made last. Those that win most often
+    stand first. Where ``sizes`` say how many iterations loops have, there are tiles that divide them. ``device``: leave
+    out the sections for another one, "gpu" or "cpu".
     """
     found, end = Patterns(analysis, sizes=sizes), time.monotonic() + seconds
     thoughts = (
@@ -112,21 +122,21 @@ def derive(
         ("A copy of an array for each part of a loop that accumulates into any of its elements.",
          histograms.sections(found)),
         ("Prefix sums in parallel parts, and the sums of the parts too.", prefix_sums.sections(found)),
-        ("Copies of what iterations use one after the other, and loops split where one depends on another.",
+        (COPIED,
          _forms(found)),
         ("Products: several rows and columns a thread, and what they read in shared memory; or the order that a CPU's "
          "vectors want.", _products(found)),
         ("Grids over three of more than two parallel loops, several iterations of the others a thread.",
          grid_choices.volumes(found)),
-        ("The steps of an elimination in blocks, whose updates are products, or of a triangular system.",
+        (ELIMINATED,
          blocked.sections(found)),
-        ("Copies of scalars, which take apart what no order could.", _values(found)),
-        ("Waves of tiles that the threads of a block share.", shared_waves(found)),
+        (TAKEN_APART, _values(found)),
+        (SHARED_WAVES, shared_waves(found)),
         ("A block of threads for each of many small problems.", grid_choices.batches(found)),
         ("Threads with a recurrence each, unrolled, in small blocks.", grid_choices.recurrences(found)),
         ("Prefix sums in parallel parts, of rows that are many.", prefix_sums.sections(found, many=True)),
-        ("Orders in which more loops are parallel than in the text.", _schedules(found)),
-        ("Waves of tiles, where every loop of a nest carries a dependence.", tiled_waves(found)),
+        (REORDERED, _schedules(found)),
+        (TILED_WAVES, tiled_waves(found)),
         ("Rows that become columns, in tiles that are read along rows and written along rows.",
          grid_choices.transpositions(found)),
         ("Several time steps at once, in tiles that overlap, or in bands of rows.", time_steps.sections(found)),
@@ -140,15 +150,17 @@ def derive(
         ("Each loop by itself.", single_loops.loops(found)),
         ("The shape of the block.", iter([BLOCKS] if any(outermost(found.body)) else [])),
     )  # fmt: skip
+    made: dict[str, list[str]] = {thought: [] for thought, _ in thoughts}
+    for thought, own in sorted(thoughts, key=lambda t: t[0] in SCHEDULED_LAST):
+        while (not any(made.values()) or time.monotonic() < end) and (section := next(own, None)) is not None:
+            if _device(section) in ("", device or _device(section)):
+                made[thought].append(section)
     known: set[str] = set()
     sections: list[str] = []
-    for thought, own in thoughts:
-        title = f"# {thought}\n"
-        while (not known or time.monotonic() < end) and (section := next(own, None)) is not None:
-            if section not in known and _device(section) in ("", device or _device(section)):
-                known.add(section)
-                sections.append(title + section)
-                title = ""
+    for thought, some in made.items():
+        fresh = [section for section in dict.fromkeys(some) if section not in known]
+        known.update(fresh)
+        sections += [f"# {thought}\n{section}" if section is fresh[0] else section for section in fresh]
     return "\nor\n".join(nests_together.with_others(found, sections)) + "\n"
 
 
