@@ -523,14 +523,7 @@ def _upright(found: Patterns, s: ReductionPattern) -> list[str] | None:
 def _stencils(found: Patterns) -> Iterator[str]:
     summed = {id(f) for s in found.sums for f in s.around}
     bands = [band for band in found.stencils if not any(id(f) in summed for f in band)]
-    if bands:
-        # On a CPU, rows beside each other keep LLVM from making vectors: their stores might overlap.
-        yield "\n".join(["for gpu", f"{at_loops(band[0] for band in bands)}: unroll {{2, 3, 4, 8}}, guarded, jam",
-                         "codelet: grid blocksize {32x4, 32x8, 64x4, 128x2}"])  # fmt: skip
-        inner = at_loops(band[-1] for band in bands)
-        if found.legal([f"{inner}: vectorize 4, guarded"]):
-            yield "\n".join(["for gpu", f"{at_loops(band[0] for band in bands)}: {{ | unroll {{2, 4}}, guarded, jam }}",
-                             f"{inner}: {VECTORS}, guarded", "codelet: grid blocksize {32x4, 32x8, 64x4}"])  # fmt: skip
+    # First, for the threads of a grid over the two outer loops read no neighbours.
     deep = [band for band in bands if len(band) == 3]
     if deep:
         grids = [f"loop {loop_label(band[0])}: gridify({', '.join(f.var for f in band)})" for band in deep]
@@ -541,6 +534,14 @@ def _stencils(found: Patterns) -> Iterator[str]:
         yield "\n".join(["for gpu", *grids, f"{planes}: {{ | tile {{2, 4, 8}} }}", *aligned, blocks])
         yield "\n".join(["for gpu", *grids, f"{planes}: unroll {{2, 4, 8}}, guarded, jam",
                          f"{rows}: {{ | unroll 2, guarded, jam }}", *aligned, blocks])  # fmt: skip
+    if bands:
+        # On a CPU, rows beside each other keep LLVM from making vectors: their stores might overlap.
+        yield "\n".join(["for gpu", f"{at_loops(band[0] for band in bands)}: unroll {{2, 3, 4, 8}}, guarded, jam",
+                         "codelet: grid blocksize {32x4, 32x8, 64x4, 128x2}"])  # fmt: skip
+        inner = at_loops(band[-1] for band in bands)
+        if found.legal([f"{inner}: vectorize 4, guarded"]):
+            yield "\n".join(["for gpu", f"{at_loops(band[0] for band in bands)}: {{ | unroll {{2, 4}}, guarded, jam }}",
+                             f"{inner}: {VECTORS}, guarded", "codelet: grid blocksize {32x4, 32x8, 64x4}"])  # fmt: skip
 
 
 def _grids(found: Patterns) -> Iterator[str]:
