@@ -113,10 +113,14 @@ def run_all(
 
 
 def _start_references(prepared: Sequence[PreparedRun]) -> None:
-    """Run the original loops of sweeps for GPUs or in a budget of time, on cores that wait for a device's set-up."""
+    """Run the original loops of sweeps for GPUs or in a budget of time, on cores that wait for a device's set-up.
+
+    Those for a GPU in a budget of time run already, since before the derivation.
+    """
     for p in prepared:
         apart = p.job.reference_s is not None or p.job.target.specializes_sizes
-        if p.request.sweep and p.request.cluster is None and apart:
+        running = p.job.target.specializes_sizes and p.job.finals_end
+        if p.request.sweep and p.request.cluster is None and apart and not running:
             Thread(target=ReferenceResult(p.job, p.job.problem, p.job.seed).run_text, daemon=True).start()
             if p.job.screens and p.job.reference_s is None:
                 Thread(target=start_estimates, args=(p.job,), daemon=True).start()

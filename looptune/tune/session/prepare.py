@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -54,7 +55,7 @@ from looptune.tune.execution.pool import default_jobs
 from looptune.tune.job import Job
 from looptune.tune.measure.evaluate import KernelBuilder, idle
 from looptune.tune.measure.handwritten import find_kernels
-from looptune.tune.measure.reference import describe_reference, text_of
+from looptune.tune.measure.reference import ReferenceResult, describe_reference, text_of
 from looptune.tune.results.studies import KernelStudy
 from looptune.tune.session import dump, find_space
 from looptune.tune.session.budget import DERIVATION_SHARE, FINALS_SHARE, Budget, energy_seconds, parse_budget
@@ -230,7 +231,8 @@ def prepare_all(request: TuningRequest, executor: Executor = HERE) -> tuple[Prep
         models = tuple(replace(model, target=replace(model.target, search_backend=None)) for model in models)
     target = models[0].target
     given = parse_budget(request.budget) if request.budget is not None else None
-    if request.sweep and given is not None and given.seconds is not None and target.specializes_sizes:
+    early = request.sweep and given is not None and given.seconds is not None and target.specializes_sizes
+    if early:
         jobs = default_jobs() if request.jobs is None else request.jobs
         executor.start_processes(models, min(jobs, STARTED_EARLY), idle)
     unit, notes = (
@@ -263,6 +265,9 @@ def prepare_all(request: TuningRequest, executor: Executor = HERE) -> tuple[Prep
     )  # fmt: skip
     context = _context(request, unit, job, models[0].facts)
     lab = KernelBuilder(job, context)
+    if early and request.cluster is None:
+        # The device's process needs their results, and the derivation has one core.
+        Thread(target=ReferenceResult(job, job.problem, job.seed).run_text, daemon=True).start()
     space = _space(request, unit, lab, seconds / DERIVATION_SHARE)
     given_lines = current_text("\n".join(request.directives)).splitlines()
     annotated = Configuration(tuple(line for line in given_lines if line.strip()))
