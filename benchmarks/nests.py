@@ -20,8 +20,16 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parent / "nests"
-SCALARS: Mapping[str, tuple[str, ...]] = {"sobel": ("w=4096", "h=4096"), "needleman_wunsch": ("penalty=10",)}
-"""The values of integer parameters."""
+SCALARS: Mapping[str, tuple[str, ...]] = {
+    "column_statistics": ("n=1000000", "m=64"),
+    "conjugate_gradients": ("iters=20",),
+    "gaussian_elimination": ("n=1024",),
+    "needleman_wunsch": ("penalty=10",),
+    "relaxation": ("tol=1e-9",),
+    "rms_norm": ("t=4096", "d=4096"),
+    "sobel": ("w=4096", "h=4096"),
+}
+"""The values of parameters."""
 
 
 def measured(nest: str, options: argparse.Namespace, folder: Path) -> Mapping[str, Any]:
