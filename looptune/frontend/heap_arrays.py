@@ -4,6 +4,7 @@
     double (*a)[m] = malloc(sizeof(double[n][m]));    ==>    double a[n][m];
     if (a == NULL) abort();
     free(a);
+    char *s = malloc(n); if (!s) goto out;            ==>    char s[n];
     double *z = calloc(n, sizeof(double));            ==>    double z[n]; memset(z, 0, sizeof(z));
 
 ``aligned_alloc`` is ``malloc`` with an argument more.
@@ -27,6 +28,8 @@ _ALSO_ALLOCATE = ("_mm_malloc", "valloc", "alloca")
 NAMES = (*ALLOCATE, *ZEROED, *_ALIGNED, "memset")
 """Functions that have to be those of the C library."""
 FREE = ("free", "__builtin_free")
+_BYTES = ("int8", "uint8", "bool")
+"""Types of which a number of bytes is one of elements."""
 _END = ("abort", "__builtin_abort", "exit", "__builtin_exit")
 _BEFORE_END = (*FREE, "printf", "fprintf", "puts", "fputs", "perror")
 
@@ -36,7 +39,29 @@ def declare_heap_arrays(body: c_ast.Block, own: Collection[str] = ()) -> c_ast.B
 
     ``own`` are the functions that the file defines itself: a ``malloc`` among them may be anything.
     """
-    return body if {*NAMES, *FREE, *_END} & {*own} else _block(body, frozenset())
+    if {*NAMES, *FREE, *_END} & {*own}:
+        return body
+    made = _block(body, frozenset())
+    return _without_labels(made, _destinations(body) - _destinations(made))
+
+
+def _destinations(body: c_ast.Block) -> frozenset[str]:
+    """Return the labels to which a ``goto`` leads."""
+    return frozenset(n.label for n in c_ast.walk(body) if isinstance(n, c_ast.Jump) and n.word == "goto")
+
+
+def _without_labels(body: c_ast.Block, names: Collection[str]) -> c_ast.Block:
+    """Return a body without some labels; one whose address is taken is kept."""
+    taken = {a.name for n in c_ast.walk(body) if isinstance(n, c_ast.Call) for a in n.args if isinstance(a, c_ast.Name)}
+    unused = {name for name in names if name not in taken}
+
+    def rule(node: Any) -> Any:
+        if isinstance(node, c_ast.Block):
+            kept = (i for i in node.items if not isinstance(i, c_ast.Label) or i.name not in unused)
+            return replace(node, items=tuple(map(rule, kept)))
+        return c_ast.map_children(rule, node)
+
+    return rule(body) if unused else body
 
 
 def allocated_pointers(body: c_ast.Block) -> frozenset[str]:
@@ -133,8 +158,8 @@ def _items(items: tuple[c_ast.Item, ...], arrays: frozenset[str]) -> Iterator[c_
                 name in arrays and _uncast(null) in _NULL
             ):
                 pass
-            case c_ast.If() if (tested := null_checks(item)) and all(_is_named(e, arrays) for e in tested):
-                pass
+            case c_ast.If() if all(_is_named(e, arrays) for e in _tested(item.cond)) and not _has_label(item.then):
+                yield from _items(item.other.items, arrays)
             case _:
                 yield _declared(item, arrays)
 
@@ -159,8 +184,14 @@ def allocated_count(name: str, element: c_ast.Type, init: object, depth: int = 1
         case [c_ast.ArrayOf(of, extent)] if of == element and not others:
             return extent
         case [of] if _is_element(of, name, depth) or _left(others, of, element):
-            return reduce(lambda a, b: c_ast.Binary("*", a, b, span=a.span), others or [c_ast.Number("1")])
+            return _product(others)
+        case [] if depth == 1 and isinstance(element, c_ast.Basic) and element.dtype in _BYTES:
+            return _product([f for f in others if f != c_ast.Number("1")])
     return None
+
+
+def _product(factors: list[c_ast.Expr]) -> c_ast.Expr:
+    return reduce(lambda a, b: c_ast.Binary("*", a, b, span=a.span), factors or [c_ast.Number("1")])
 
 
 def zeroing(name: str, init: object) -> Iterator[c_ast.Evaluate]:
@@ -233,6 +264,11 @@ def _tested(cond: c_ast.Expr) -> Iterator[c_ast.Expr | None]:
             yield inner
         case _:
             yield None
+
+
+def _has_label(block: c_ast.Block) -> bool:
+    """Tell whether a jump may lead into a block."""
+    return any(isinstance(n, c_ast.Label) for n in c_ast.walk(block))
 
 
 _NULL: Collection[object] = (c_ast.Number("0"), c_ast.Name("NULL"))

@@ -89,6 +89,7 @@ void f(int n, const double x[n], double y[n]) {
   for (int i = 0; i < n; i++) {
     double v; struct p q = {1, 2};
     memcpy(&v, &x[i], sizeof v); memcpy(&q.b, &v, 8); memcpy(&y[i], &q.b, sizeof(double)); y[i] += v;
+    memcpy(&v, x + i, sizeof(double)); memcpy(y, &v, sizeof *y); memcpy(y + i, &v, 8);
   }
 }""",
 }

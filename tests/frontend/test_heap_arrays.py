@@ -50,6 +50,9 @@ ZEROED = {
     " h[j * i % m] += 1; for (int j = 0; j < m; j++) A[i] += h[j] * j; free(h); }",
     "structs": "struct { double a; int b; } *t = calloc(n, sizeof *t); for (int i = 0; i < n; i++) if (A[i] > 1)"
     " t[i].a = A[i]; for (int i = 0; i < n; i++) A[i] = t[i].a + t[i].b; free(t);",
+    "bytes": "char *t = calloc(n, 1); unsigned char *u = malloc(n + 3); if (!t || !u) goto out;"
+    " for (int i = 0; i < n; i++) { u[n - 1 - i] = i; if (A[i] > 0) t[i] = 1; }"
+    " for (int i = 0; i < n; i++) A[i] += t[i] * u[i]; out: free(u); free(t);",
     "aligned": "float *t = aligned_alloc(64, n * sizeof(float)); for (int i = 0; i < n; i++) t[i] = A[i];"
     " for (int i = 0; i < n; i++) A[i] = t[n - 1 - i]; free(t);",
 }

@@ -105,12 +105,10 @@ class LibraryCalls:
         Raises UnsupportedError if one of them takes the bits of a number of another type.
         """
         to, of, size = _plain(call.args[0]), _plain(call.args[1]), _plain(call.args[2])
-        match to, of:
-            case c_ast.Unary("&", target), c_ast.Unary("&", source):
-                kinds = self.element(target), self.element(source)
-            case _:
-                return None
-        match kinds:
+        if not any(isinstance(e, c_ast.Unary) and e.op == "&" for e in (to, of)):
+            return None
+        target, source = _pointed(to), _pointed(of)
+        match self.element(target), self.element(source):
             case c_ast.Basic() as kind, c_ast.Basic() as other if self.bytes(size) == size_of(kind) == size_of(other):
                 if kind != other:
                     what = f"{call.name} of the bits of {other.dtype} to {kind.dtype}"
@@ -164,14 +162,9 @@ class LibraryCalls:
     def place(self, e: c_ast.Expr) -> tuple[c_ast.Index, Element]:
         """Return the first element to which a pointer points, and its type."""
         e = _plain(e)
+        pointed = _pointed(e)
         zero = c_ast.Number("0", span=e.span)
-        match e:
-            case c_ast.Unary("&", c_ast.Index(array, index)):
-                found = c_ast.Index(array, index, span=e.span)
-            case c_ast.Binary("+", array, index):
-                found = c_ast.Index(array, index, span=e.span)
-            case _:
-                found = c_ast.Index(e, zero, span=e.span)
+        found = pointed if isinstance(pointed, c_ast.Index) else c_ast.Index(e, zero, span=e.span)
         kind = self.element(found)
         if not isinstance(kind, c_ast.Basic | c_ast.Struct) or size_of(kind) is None:
             raise refuse("memory whose elements have no known type", "a loop over an array", e.span)
@@ -287,6 +280,16 @@ def _target(pointer: c_ast.Expr) -> c_ast.Expr:
 
 def _set(target: c_ast.Expr, value: c_ast.Expr) -> c_ast.Evaluate:
     return c_ast.Evaluate(c_ast.Assignment("", target, value, span=value.span), span=value.span)
+
+
+def _pointed(e: c_ast.Expr) -> c_ast.Expr:
+    """Return the variable or the element to which a pointer without casts points."""
+    match e:
+        case c_ast.Unary("&", target):
+            return target
+        case c_ast.Binary("+", array, index):
+            return c_ast.Index(array, index, span=e.span)
+    return c_ast.Index(e, c_ast.Number("0", span=e.span), span=e.span)
 
 
 def _plain(e: c_ast.Expr) -> c_ast.Expr:
