@@ -17,7 +17,7 @@ from looptune.schedule.apply import schedule
 from looptune.schedule.directive_lines import parse_lines
 from looptune.schedule.directives.grid import BlockSize
 from looptune.tune.session.find_space import find_space
-from looptune.tune.space import forms, histograms, nests_together, parted_sums
+from looptune.tune.space import divided_sums, forms, histograms, nest_combinations
 from looptune.tune.space.derive import derive
 from looptune.tune.space.patterns import Patterns
 from looptune.tune.space.space import Configuration, Space, parse
@@ -660,12 +660,12 @@ COLUMNS = """void f(int n, int m, double x[n][m], double mean[m], double var[m])
 
 def test_long_sums_of_few_iterations_are_in_parts() -> None:
     channels, columns = load(CHANNELS).codelet, load(COLUMNS).codelet
-    rows = list(parted_sums.sections(Patterns(Analysis(channels))))
+    rows = list(divided_sums.sections(Patterns(Analysis(channels))))
     assert rows[0].splitlines() == [
         "for gpu", "loop 1: expand s", "loop 2: rfactor {64}", "loop 3: parallel",
         "codelet: grid blocksize {32x8, 32x4, 32x2}",
     ]  # fmt: skip
-    beside = list(parted_sums.sections(Patterns(Analysis(columns), sizes={"n": 100_000, "m": 64})))
+    beside = list(divided_sums.sections(Patterns(Analysis(columns), sizes={"n": 100_000, "m": 64})))
     assert beside[0].splitlines()[1:5] == [
         "loop 1: expand s", "loop 1: expand v", "loop 1: distribute", "loop 2, 3: rfactor {256, 64, 1024}"
     ]  # fmt: skip
@@ -673,8 +673,8 @@ def test_long_sums_of_few_iterations_are_in_parts() -> None:
         first = next(iter(parse(section, "<derived>")))
         plan = lower(schedule(Analysis(codelet), parse_lines(first.lines)).codelet, blocks=True)
         assert any(kernel.makes_parts for kernel in kernels_in(plan.steps))
-    assert not list(parted_sums.sections(Patterns(Analysis(columns), sizes={"n": 100, "m": 64})))
-    assert not list(parted_sums.sections(Patterns(Analysis(columns), sizes={"n": 100_000, "m": 64_000})))
+    assert not list(divided_sums.sections(Patterns(Analysis(columns), sizes={"n": 100, "m": 64})))
+    assert not list(divided_sums.sections(Patterns(Analysis(columns), sizes={"n": 100_000, "m": 64_000})))
 
 
 def test_each_nest_is_tried_with_what_is_likely_best_for_the_others() -> None:
@@ -683,7 +683,7 @@ def test_each_nest_is_tried_with_what_is_likely_best_for_the_others() -> None:
     rows = "# Rows.\nloop 5: permute {c, b, i, j | b, c, j, i}\nloop 6: unroll 2"
     other = "for cpu\nloop 5: unroll 2"
     launch = "codelet: maxregs 64"
-    assert list(nests_together.with_others(found, [sums, rows, other, launch])) == [
+    assert list(nest_combinations.with_others(found, [sums, rows, other, launch])) == [
         "# Sums.\nfor gpu\nloop 2: unroll {2, 4}\nloop 5: permute c, b, i, j\nloop 6: unroll 2\n"
         "codelet: grid blocksize {32x4, 64x1}", sums,
         "# Rows.\nloop 5: permute {c, b, i, j | b, c, j, i}\nloop 6: unroll 2\nloop 2: unroll 2\n"

@@ -42,14 +42,14 @@ from looptune.schedule.binding import at_loops, identity, loop_label
 from looptune.tune.space import (
     blocked,
     core_parts,
+    divided_sums,
     fitted_tiles,
     forms,
     grid_choices,
     histograms,
     matrix_units,
-    nests_together,
+    nest_combinations,
     owners,
-    parted_sums,
     prefix_sums,
     single_loops,
     sums_at_once,
@@ -161,7 +161,7 @@ def derive(
         fresh = [section for section in dict.fromkeys(some) if section not in known]
         known.update(fresh)
         sections += [f"# {thought}\n{section}" if section is fresh[0] else section for section in fresh]
-    return "\nor\n".join(nests_together.with_others(found, sections)) + "\n"
+    return "\nor\n".join(nest_combinations.with_others(found, sections)) + "\n"
 
 
 def _device(section: str) -> str:
@@ -201,7 +201,7 @@ def _developed(after: Patterns, makers: Sequence[Callable[[Patterns], Iterator[s
     for make in (_teams, _grids):
         yield from (_begin(section, lines) for section in make(after))
     if _sums in makers:
-        yield from parted_sums.sections(after)
+        yield from divided_sums.sections(after)
     yield "\n".join([*lines, single_loops.SCHEDULED])
     yield from (_begin(section, lines) for section in _persistent(after))
     yield from (_begin(section, after.lines) for make in makers if make is not _products for section in make(after))
@@ -458,7 +458,7 @@ def _sums(found: Patterns) -> Iterator[str]:
 
     Those along columns otherwise, too, with what stands beside them for the same threads.
     """
-    yield from parted_sums.sections(found)
+    yield from divided_sums.sections(found)
     lines: list[str] = []
     teams: list[ReductionPattern] = []
     for s in found.sums:
