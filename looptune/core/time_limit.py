@@ -1,14 +1,40 @@
-"""Time limits for calls into libraries that cannot be interrupted."""
+"""Time limits: for what runs as Python, and for calls into libraries that cannot be interrupted."""
 
 from __future__ import annotations
 
 import os
 import pickle
 import signal
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
 from typing import TypeVar
 
 _T = TypeVar("_T")
+
+
+class OutOfTime(Exception):
+    """The seconds of ``time_limit`` are over."""
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Raise OutOfTime after so many seconds, as soon as Python runs again; in other threads nothing is limited."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(number: int, frame: FrameType | None) -> None:
+        raise OutOfTime
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def call_within(seconds: float, call: Callable[[], _T]) -> _T | None:

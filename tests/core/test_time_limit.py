@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from looptune.core.time_limit import call_within
+from looptune.core.time_limit import OutOfTime, call_within, time_limit
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that can be copied")
 
@@ -45,3 +45,12 @@ def test_what_it_changes_stays_there() -> None:
     found: list[int] = []
     assert call_within(60, lambda: found.append(1) or len(found)) == 1
     assert not found
+
+
+def test_python_is_interrupted() -> None:
+    def endless() -> None:
+        while True:
+            pass
+
+    with pytest.raises(OutOfTime), time_limit(0.01):
+        endless()
