@@ -25,7 +25,7 @@ STATEMENTS = (
     "if (!(x[0] > 2)) y[0] = t;",
     "if (n > 1) { if (x[0] > 2) t = 1; else t = 2; }",
     "if (n > 1) x[0] = 3; else y[0] = t;",
-    "for (int i = 0; i < n; i++) { if (x[0] > 2) y[0] = t; x[0] = 3; }",
+    "for (int i = 0; i < n; i++) { if (x[0] > 2) y[0] += t; x[0] = 3; }",
     "for (int i = 0; i < n; i++) t = 1;",
 )
 
