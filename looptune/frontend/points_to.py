@@ -16,7 +16,8 @@ object, whatever the index, a field of a struct is a part of it, and all members
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,8 +29,14 @@ Objects = frozenset[str]
 NO_OBJECTS: Objects = frozenset()
 _UNION = ".|"
 """Ends the name of what the members of a union share."""
-_MOST_LINKS = 8
-"""Of pointers and fields from a variable to an object; what is reached over more of them is one object."""
+_LINKS = (8, 3, 1)
+"""Of pointers and fields from a variable to an object at most; what is reached over more of them is one object.
+
+The next number is taken where there are more than MOST_FACTS with one: structs that point to each other have as many
+objects as there are paths among them.
+"""
+MOST_FACTS = 10_000
+"""That a pointer may lead to an object."""
 
 
 @dataclass(slots=True)
@@ -45,8 +52,9 @@ class PointsTo:
     results: Mapping[int, str]
     permuted: list[frozenset[str]] = field(default_factory=list)
     """The pointers that exchange their values with each other."""
+    most_links: int = _LINKS[0]
     led: dict[str, set[str]] = field(default_factory=dict)
-    changed: bool = False
+    facts: int = 0
     is_solving: bool = True
     """Afterwards, a name of an exchanged pointer is given what it has without that: it is compared with the others."""
 
@@ -66,14 +74,23 @@ class PointsTo:
         settings.found += [(c_ast.Name(name), d.init) for name, d in at_file if d.init is not None]
         if any(name in used for name, _ in at_file):
             settings.add_file(name)
-        found = cls(settings.types, settings.own, settings.results, settings.exchanged)
-        found.changed = True
-        while found.changed:
-            found.changed = False
-            for target, value in settings.found:
-                found.set(target, value)
+        for links in _LINKS:
+            found = cls(settings.types, settings.own, settings.results, settings.exchanged, most_links=links)
+            if found.solve(settings.found, math.inf if links == _LINKS[-1] else MOST_FACTS):
+                break
         found.is_solving = False
         return found
+
+    def solve(self, settings: Sequence[tuple[Any, Any]], most: float) -> bool:
+        """Return whether all is found that follows from the settings, False if there are more than ``most`` facts."""
+        known = -1
+        while known < self.facts:
+            known = self.facts
+            for target, value in settings:
+                self.set(target, value)
+                if self.facts > most:
+                    return False
+        return True
 
     def others(self, name: str) -> frozenset[str]:
         """Return the pointers with which one exchanges its value."""
@@ -99,7 +116,7 @@ class PointsTo:
     def add(self, places: Objects, objects: Objects) -> None:
         for place in places:
             known = self.led.setdefault(place, set())
-            self.changed = self.changed or not objects <= known
+            self.facts += len(objects - known)
             known |= objects
 
     def members(self, e: Any, kind: c_ast.Type | None) -> Objects:
@@ -118,7 +135,7 @@ class PointsTo:
                 objects = self.value(inner) if arrow else self.places(inner)
                 if is_union(struct_of(inner, arrow, self.types)):
                     return frozenset(map(_shared, objects))
-                return frozenset(o if o.endswith(_UNION) else _limited(f"{o}.{name}") for o in objects)
+                return frozenset(o if o.endswith(_UNION) else _limited(f"{o}.{name}", self.most_links) for o in objects)
             case c_ast.Cast(_, inner):
                 return self.places(inner)
             case c_ast.Ternary(_, then, other):
@@ -190,7 +207,7 @@ class PointsTo:
 
     def before_swaps(self, place: str) -> Objects:
         """Return the objects into which a pointer at a place may lead if it is exchanged with no other."""
-        first = NO_OBJECTS if place in self.own else frozenset({_limited(f"*{place}")})
+        first = NO_OBJECTS if place in self.own else frozenset({_limited(f"*{place}", self.most_links)})
         return first | frozenset(self.led.get(place, ()))
 
 
@@ -198,15 +215,15 @@ def _shared(o: str) -> str:
     return o if o.endswith(_UNION) else f"{o}{_UNION}"
 
 
-def _limited(o: str) -> str:
+def _limited(o: str, most: int) -> str:
     """Return an object, or the one that stands for all that is reached over many links from its variable.
 
-    >>> _limited("**p.next.next"), _limited("*****p.next.next.next.next"), _limited("**…p.next")
+    >>> _limited("**p.next.next", 8), _limited("*****p.next.next.next.next", 8), _limited("**…p.next", 8)
     ('**p.next.next', '*…p', '*…p')
     """
     name = o.lstrip("*")
     pointers = len(o) - len(name)
-    if pointers + o.count(".") <= _MOST_LINKS and not (name.startswith("…") and pointers > 1):
+    if pointers + o.count(".") <= most and not (name.startswith("…") and pointers > 1):
         return o
     return f"*…{name.lstrip('…').partition('.')[0]}"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from looptune.core.errors import UnsupportedError
-from looptune.frontend import load
+from looptune.frontend import load, points_to
 from looptune.frontend.survey import survey
 from looptune.report.scan.findings import scan
 from looptune.report.scan.sources import Source
@@ -133,6 +133,15 @@ def test_memory_with_two_names_is_one_memory(tmp_path: Path, body: str) -> None:
 @pytest.mark.parametrize("body", [c[1] for c in APART], ids=[c[0] for c in APART])
 def test_different_memory_stays_different(tmp_path: Path, body: str) -> None:
     assert verdict(tmp_path, body) in ("parallel", "reduction")
+
+
+def test_many_paths_among_objects_make_it_less_precise_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where more facts are found than are looked at, objects over several links are one."""
+    monkeypatch.setattr(points_to, "MOST_FACTS", 1)
+    for _, body in OVERLAPPING[::2]:
+        assert verdict(tmp_path, body) == "sequential"
+    for _, around, statement in OVERLAPPING_BY_CALLS[::3]:
+        assert verdict_with_calls(tmp_path, around, statement) == "sequential"
 
 
 def test_a_codelet_with_two_names_of_one_number_is_refused(tmp_path: Path) -> None:
