@@ -205,8 +205,7 @@ class Scheduler:
     def _divide(self, b: BoundDirective, loop: Loop) -> None:
         self.analysis, sums = divided(self.analysis, b, loop)
         self.codelet, self.order = self.analysis.codelet, dict(self.analysis.model.order())
-        own = sums if self.sums else ()
-        said, (number, piece) = directive_text(b.directive), b.loop
+        said, (number, piece), own = directive_text(b.directive), b.loop, sums if self.sums else ()
         self.steps.append(AppliedDirective(said, loop.var, "proved", number, b.directive, None, piece, own))
 
     def expand(self, bound: Sequence[BoundDirective]) -> Scheduler:
